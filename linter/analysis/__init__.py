@@ -1,0 +1,1 @@
+"""From source to facts: parsed modules, factor flow, guards as boolean functions."""

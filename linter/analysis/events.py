@@ -1,0 +1,108 @@
+"""What the flow analysis reports: one record per place where the factor, a slot or a flag is touched."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Literal
+
+from moelint.linter.analysis.module import Function
+
+GuardKind = Literal["if", "ternary", "assert", "loop", "handler"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """A test that must have come out as `positive` for control to be here."""
+
+    test: ast.expr
+    positive: bool
+    kind: GuardKind = "if"
+    function: Function | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One hop of the factor, for the trace."""
+
+    node: ast.AST
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A scalar that carries the factor to `power`. Under the negation of `guards` it is neutral."""
+
+    power: int
+    trace: tuple[Step, ...]
+    guards: tuple[Guard, ...] = ()
+
+    def then(self, node: ast.AST, text: str) -> Value:
+        return Value(self.power, (*self.trace, Step(node, text)), self.guards)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """Common to all: the narrowest node, its statement, its function (None at module level) and its guards."""
+
+    node: ast.AST
+    statement: ast.stmt
+    function: Function | None
+    guards: tuple[Guard, ...]
+    trace: tuple[Step, ...]
+
+    @property
+    def qualname(self) -> str:
+        return self.function.qualname if self.function else "<module>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale(Event):
+    """Something is multiplied (`power` +1) or divided (-1) by the factor. `scaled` is None for `1 / factor`."""
+
+    scaled: ast.expr | None
+    power: int
+    in_place: bool
+    form: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handed(Event):
+    """The factor is an argument of a call. `keyword` is None for a positional argument."""
+
+    call: ast.Call
+    callee: str
+    keyword: str | None
+    power: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared(Event):
+    """The factor is compared with something other than its neutral values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotWrite(Event):
+    """A shared slot's weight is given a value. `how` says in which form, `value` is the expression."""
+
+    value: ast.expr
+    how: Literal["name", "column", "argument"]
+    target: str
+    power: int | None
+    """Exponent of the factor in the value, where the factor occurs in it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlagSet(Event):
+    """A fold flag or a runner's flag is given a value, as a keyword, a dictionary entry or an attribute."""
+
+    value: ast.expr
+    name: str
+    call: ast.Call | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored(Event):
+    """The factor is stored in `self.attribute`."""
+
+    attribute: str

@@ -1,0 +1,224 @@
+"""A parsed module: classes, functions, imports, and what `self` attributes are set to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from moelint.linter.profile import Profile, Role
+from moelint.linter.source import Source
+
+if TYPE_CHECKING:
+    from moelint.linter.analysis.flow import Flow
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function or method. `qualname` is as Python's, without `<locals>`."""
+
+    node: FunctionNode
+    qualname: str
+    cls: Class | None
+    outer: Function | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    def parameters(self) -> list[ast.arg]:
+        args = self.node.args
+        return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+    def defaults(self) -> Iterator[tuple[ast.arg, ast.expr]]:
+        """Parameters with a default value."""
+        args = self.node.args
+        positional = [*args.posonlyargs, *args.args]
+        yield from zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
+        for parameter, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            if default is not None:
+                yield parameter, default
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """A class at any depth of the module."""
+
+    node: ast.ClassDef
+    qualname: str
+    methods: dict[str, Function] = field(default_factory=dict)
+    attributes: dict[str, list[ast.expr]] = field(default_factory=dict)
+    """`self.x = value` and class-level `x = value`: name -> values in source order."""
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def bases(self) -> list[str]:
+        return [ast.unparse(base) for base in self.node.bases]
+
+    def has_property(self, name: str) -> bool:
+        method = self.methods.get(name)
+        return method is not None and any(
+            terminal_name(decorator) in ("property", "cached_property") for decorator in method.node.decorator_list
+        )
+
+
+class Module:
+    """One parsed file and its facts. Facts are computed when first asked for."""
+
+    def __init__(self, source: Source, tree: ast.Module, profile: Profile) -> None:
+        self.source = source
+        self.tree = tree
+        self.profile = profile
+        self.name = profile.module_name(source.path)
+        self.role: Role = profile.role(self.name)
+        self.classes: dict[str, Class] = {}
+        self.functions: list[Function] = []
+        self.imports: dict[str, str] = {}
+        self.constants: dict[str, ast.expr] = {}
+        self._collect(tree.body, "", None, None)
+
+    @property
+    def path(self) -> str:
+        return self.source.path
+
+    @cached_property
+    def flow(self) -> Flow:
+        """Where the factor goes, which slots are written, which flags are set."""
+        from moelint.linter.analysis.flow import analyse
+
+        return analyse(self)
+
+    def function(self, name: str, cls: Class | None = None) -> Function | None:
+        """The top-level function `name`, or the method `name` of `cls` or of its bases in this module."""
+        if cls is None:
+            return self._top_level.get(name)
+        for ancestor in self.ancestry(cls):
+            if name in ancestor.methods:
+                return ancestor.methods[name]
+        return None
+
+    def ancestry(self, cls: Class) -> Iterator[Class]:
+        """`cls` and those of its bases that this module defines, nearest first."""
+        queue, seen = [cls], set()
+        while queue:
+            current = queue.pop(0)
+            if current.qualname in seen:
+                continue
+            seen.add(current.qualname)
+            yield current
+            queue.extend(self.classes[base] for base in current.bases if base in self.classes)
+
+    @cached_property
+    def _top_level(self) -> dict[str, Function]:
+        return {f.name: f for f in self.functions if f.cls is None and f.outer is None}
+
+    def _collect(self, body: list[ast.stmt], prefix: str, cls: Class | None, outer: Function | None) -> None:
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                function = Function(statement, prefix + statement.name, cls, outer)
+                self.functions.append(function)
+                if cls is not None and outer is None:
+                    cls.methods[statement.name] = function
+                    self._collect_attributes(statement, cls)
+                self._collect(statement.body, f"{function.qualname}.", cls, function)
+            elif isinstance(statement, ast.ClassDef):
+                inner = Class(statement, prefix + statement.name)
+                self.classes.setdefault(inner.qualname, inner)
+                self._collect(statement.body, f"{inner.qualname}.", inner, None)
+            elif isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    self.imports[alias.asname or alias.name.split(".")[0]] = alias.name
+            elif isinstance(statement, ast.ImportFrom):
+                base = "." * statement.level + (statement.module or "")
+                for alias in statement.names:
+                    self.imports[alias.asname or alias.name] = f"{base}.{alias.name}"
+            else:
+                if outer is None:
+                    self._collect_binding(statement, cls)
+                for block in _blocks(statement):
+                    self._collect(block, prefix, cls, outer)
+
+    def _collect_binding(self, statement: ast.stmt, cls: Class | None) -> None:
+        for name, value in simple_bindings(statement):
+            if cls is not None:
+                cls.attributes.setdefault(name, []).append(value)
+            else:
+                self.constants[name] = value
+
+    def _collect_attributes(self, node: FunctionNode, cls: Class) -> None:
+        if not node.args.args:
+            return
+        receiver = node.args.args[0].arg
+        for statement in _statements(node.body):
+            targets: list[ast.expr]
+            if isinstance(statement, ast.Assign):
+                targets, value = statement.targets, statement.value
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                targets, value = [statement.target], statement.value
+            else:
+                continue
+            for target in targets:
+                if (
+                    isinstance(target, ast.Attribute)
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id == receiver
+                ):
+                    cls.attributes.setdefault(target.attr, []).append(value)
+
+
+def simple_bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """`name = value` in its three spellings."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Name):
+                yield target.id, statement.value
+    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+        yield statement.target.id, statement.value
+
+
+def terminal_name(node: ast.expr) -> str:
+    """`c` of `a.b.c`, of `a.b.c()` and of `c`; empty for anything else."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def dotted_name(node: ast.expr) -> str:
+    """`a.b.c` of an attribute chain that starts at a name; empty otherwise."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
+    for case in getattr(statement, "cases", ()):
+        yield case.body
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements below `body`, not entering nested functions and classes."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for block in _blocks(statement):
+                yield from _statements(block)

@@ -1,0 +1,95 @@
+"""The values that travel through the linter: plain, frozen, comparable, picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+"""`error` and `warning` decide the exit code; a `note` marks a departure that is provably harmless today."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Region:
+    """A span of source text. Lines and columns are 1-based; columns count characters; the end is exclusive."""
+
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+    def covers_line(self, line: int) -> bool:
+        return self.line <= line <= self.end_line
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A related place: where a value came from, or what a site disagrees with."""
+
+    path: str
+    region: Region
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One breach of the policy.
+
+    `identity` survives edits elsewhere in the file: rule, path, enclosing qualified name, hash of the normalised
+    innermost statement and a count among equals; never a line number.
+    """
+
+    code: str
+    name: str
+    family: str
+    severity: Severity
+    path: str
+    region: Region
+    message: str
+    help: str
+    qualname: str
+    related: tuple[Place, ...] = ()
+    identity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something that kept a file, or a rule on a file, from being checked."""
+
+    code: str
+    path: str
+    line: int
+    message: str
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What one file yielded. `findings` are those left after suppression."""
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of one run."""
+
+    findings: tuple[Finding, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    suppressed: tuple[Finding, ...]
+    files: int
+    parsed: int
+    cached: int
+    profiles: tuple[str, ...] = field(default=())
+
+    @property
+    def exit_code(self) -> int:
+        """0 clean, 1 findings, 2 something could not be checked because of an internal error."""
+        if any(d.internal for d in self.diagnostics):
+            return 2
+        if self.diagnostics or any(f.severity != "note" for f in self.findings):
+            return 1
+        return 0

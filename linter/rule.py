@@ -1,0 +1,63 @@
+"""What a rule is, and everything a rule may use. Rules import this module and `moelint.linter.model` only."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from moelint.linter.analysis.module import Class, Function, Module, dotted_name, terminal_name
+from moelint.linter.model import Place, Region, Severity
+from moelint.linter.profile import Profile
+
+__all__ = ["Class", "Draft", "Function", "Module", "Place", "Profile", "Rule", "dotted_name", "terminal_name"]
+
+Tokens = tuple[tuple[str, ...], ...]
+"""Alternatives of conjunctions: the file is looked at if all entries of one inner tuple occur in it. An entry
+`@group` stands for any spelling in that field of the profile, everything else for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A finding before the engine adds path, rule and identity. `node` is the narrowest region."""
+
+    node: ast.AST
+    message: str
+    qualname: str
+    related: tuple[tuple[ast.AST, str], ...] = ()
+    severity: Severity | None = None
+    statement: ast.AST | None = None
+    """The innermost statement, for the identity; `node` where it is left out."""
+
+
+class Rule(ABC):
+    """One check. The file name is the rule's name; the docstring is its documentation, under fixed headings:
+    `## What it does`, `## Why is this bad?`, `## Example`, `## Use instead`, `## Limits`."""
+
+    code: ClassVar[str]
+    family: ClassVar[str]
+    severity: ClassVar[Severity] = "error"
+    since: ClassVar[str] = "0.1.0"
+    tokens: ClassVar[Tokens]
+    help: ClassVar[str]
+    """One line: what to do."""
+    needs_helpers: ClassVar[bool] = False
+    """Only for frameworks whose profile names central helpers."""
+    roles: ClassVar[tuple[str, ...]] = ("client", "owner")
+    """The kinds of module the rule looks at; kernels and runners are `leaf`."""
+
+    @abstractmethod
+    def check(self, module: Module) -> Iterable[Draft]:
+        """Yield a draft for each breach in `module`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.__module__.rsplit(".", 1)[1].replace("_", "-")
+
+
+def related_places(source_path: str, module: Module, related: Sequence[tuple[ast.AST, str]]) -> Iterator[Place]:
+    for node, message in related:
+        region: Region = module.source.region(node)
+        yield Place(source_path, region, message)

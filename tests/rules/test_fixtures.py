@@ -1,0 +1,80 @@
+"""Every rule has wrong and right twins in fixtures/RULE/, with the expectation on the line: `# expect: RULE`."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+_SUPPORT = Path(__file__).with_name("support.py")
+_spec = importlib.util.spec_from_file_location("moelint_rule_support", _SUPPORT)
+assert _spec is not None and _spec.loader is not None
+support = sys.modules.setdefault("moelint_rule_support", importlib.util.module_from_spec(_spec))
+_spec.loader.exec_module(support)
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+_EXPECT = re.compile(r"# expect: ([a-z0-9-]+(?:, [a-z0-9-]+)*)")
+
+
+def expectations(text: str) -> set[tuple[int, str]]:
+    return {
+        (number, name)
+        for number, line in enumerate(text.splitlines(), 1)
+        for match in _EXPECT.finditer(line)
+        for name in match[1].split(", ")
+    }
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*/wrong*.py")), ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_wrong_fixture_is_reported_exactly_where_it_says(path: Path) -> None:
+    text = path.read_text()
+    expected = expectations(text)
+    named = {name for _, name in expected} | {path.parent.name}
+    assert any(name == path.parent.name for _, name in expected), "a wrong fixture must expect its own rule"
+    found = {(line, name) for line, name, _ in support.run(support.all_rules(), text) if name in named}
+    assert found == expected
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*/right*.py")), ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_right_fixture_is_silent_under_every_rule(path: Path) -> None:
+    found = [(line, name, draft.message) for line, name, draft in support.run(support.all_rules(), path.read_text())
+             if draft.severity != "note"]  # fmt: skip
+    assert found == []
+
+
+@pytest.mark.parametrize("rule", support.all_rules(), ids=lambda rule: rule.name())
+def test_every_rule_has_twins(rule: type) -> None:
+    folder = FIXTURES / rule.name()  # type: ignore[attr-defined]
+    assert list(folder.glob("wrong*.py")), f"no wrong fixture in {folder}"
+    assert list(folder.glob("right*.py")), f"no right fixture in {folder}"
+
+
+_HEADINGS = ("What it does", "Why is this bad?", "Example", "Use instead", "Limits")
+_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def sections(rule: type) -> dict[str, str]:
+    import inspect
+
+    parts = re.split(r"^## (.+)$", inspect.cleandoc(rule.__doc__ or ""), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("rule", support.all_rules(), ids=lambda rule: rule.name())
+def test_documentation_is_complete_and_its_examples_are_true(rule: type) -> None:
+    parts = sections(rule)
+    assert tuple(parts) == _HEADINGS
+    wrong, right = _BLOCK.findall(parts["Example"]), _BLOCK.findall(parts["Use instead"])
+    assert wrong and right
+    for text in wrong:
+        assert support.run([rule], text), f"the example does not trigger the rule:\n{text}"
+    for text in right:
+        assert not support.run([rule], text), f"the repaired example triggers the rule:\n{text}"
+
+
+def test_codes_are_unique() -> None:
+    codes = [rule.code for rule in support.all_rules()]
+    assert len(codes) == len(set(codes))
