@@ -43,7 +43,7 @@ class Diagrams:
 
     def literal(self, name: str, values: Iterable[Value] = (True,)) -> Node:
         """The function `name in values`."""
-        return self._make(self.variable(name), {value: TRUE for value in values}, FALSE)
+        return self._make(self.variable(name), dict.fromkeys(values, TRUE), FALSE)
 
     def conj(self, a: Node, b: Node) -> Node:
         return self._apply("and", a, b)

@@ -189,7 +189,9 @@ class _Walk:
             if statement.value is not None:
                 value = self.eval(statement.value)
                 if value is not None:
-                    self.analysis.note_return(self.function, value.then(statement, f"returned by `{self.function.name}`"))
+                    self.analysis.note_return(
+                        self.function, value.then(statement, f"returned by `{self.function.name}`")
+                    )
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self.eval(statement.iter)
             self._guarded(statement.iter, True, statement.body, "loop")
@@ -296,7 +298,14 @@ class _Walk:
             elif isinstance(target.slice, ast.Constant) and target.slice.value in profile.flags:
                 self._emit(
                     FlagSet(
-                        target, self.statement, self.function, self.guards, (), value_node, str(target.slice.value), None
+                        target,
+                        self.statement,
+                        self.function,
+                        self.guards,
+                        (),
+                        value_node,
+                        str(target.slice.value),
+                        None,
                     )
                 )
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -423,7 +432,11 @@ class _Walk:
             if right is not None and left is None:
                 scaled = None if _is_number(node.left) else node.left
                 self._scale(node, right, scaled, -right.power, False, "/")
-                return Value(-right.power, (*right.trace, Step(node, f"`{_text(node)}`")), right.guards) if scaled is None else None
+                return (
+                    Value(-right.power, (*right.trace, Step(node, f"`{_text(node)}`")), right.guards)
+                    if scaled is None
+                    else None
+                )
             assert left is not None and right is not None
             return Value(left.power - right.power, (*left.trace, *right.trace), (*left.guards, *right.guards))
         if isinstance(node.op, ast.Pow):
@@ -559,7 +572,9 @@ class _Walk:
             return True
         if name in _ADD and key == "alpha":
             others = [a for a in node.args if a is not argument]
-            self._scale(node, value, others[-1] if others else receiver, value.power, name.endswith("_"), f"{name}(alpha=)")
+            self._scale(
+                node, value, others[-1] if others else receiver, value.power, name.endswith("_"), f"{name}(alpha=)"
+            )
             return True
         return False
 

@@ -103,7 +103,9 @@ class Guards:
                     expanded = self.formula(definitions[0], owner, depth - 1)
                     if OTHER not in self.kinds(expanded) or self.kinds(expanded) - {OTHER}:
                         return expanded
-                elif name in self.profile.answer_names and all(self._is_answer(d, owner, depth - 1) for d in definitions):
+                elif name in self.profile.answer_names and all(
+                    self._is_answer(d, owner, depth - 1) for d in definitions
+                ):
                     return self.answer()
                 return self._other(node)
             if name in self.module.constants and not self._is_parameter(name, function):
@@ -191,7 +193,9 @@ class Guards:
             result = self.diagrams.disj(result, self.formula(value, owner, depth - 1))
         return result
 
-    def _attribute_values(self, node: ast.Attribute, function: Function | None) -> list[tuple[ast.expr, Function | None]]:
+    def _attribute_values(
+        self, node: ast.Attribute, function: Function | None
+    ) -> list[tuple[ast.expr, Function | None]]:
         cls = function.cls if function is not None else None
         if cls is None or not isinstance(node.value, ast.Name) or node.value.id not in ("self", "cls"):
             return []
