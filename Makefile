@@ -1,0 +1,77 @@
+# Two commands to know: `make lint` and `make test`. Both set up what they need in $(VENV) first.
+#
+#   make lint                             on the sample tree in fixtures/sample
+#   make lint SRC=path/to/code            on your code
+#   make lint RELEASE=sglang==0.5.23      on a release, fetched once with pip into .releases/
+#   make lint SRC=... ARGS="--format json"
+
+PYTHON ?= python3
+VENV ?= .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+SAMPLE := fixtures/sample
+SRC ?=
+RELEASE ?=
+ARGS ?=
+TREE ?= $(SAMPLE)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: lint test style types layers unit typeview format bench clean
+
+# The sample tree is there to be complained about: findings are its success, silence (0) and errors (2) are not.
+lint: $(VENV)/.ready
+ifneq ($(RELEASE),)
+	@tree=$$($(BIN)/python tools/fetch_release.py $(RELEASE)) && $(BIN)/moelint check $(ARGS) "$$tree"
+else ifneq ($(SRC),)
+	@$(BIN)/moelint check $(ARGS) $(SRC)
+else
+	@$(BIN)/moelint check $(ARGS) $(SAMPLE); rc=$$?; \
+	if [ $$rc -eq 1 ]; then echo "The sample is wrong on purpose. For your own code: make lint SRC=path"; \
+	else echo "expected findings in $(SAMPLE), got exit code $$rc" >&2; exit 2; fi
+endif
+
+test: style types layers unit
+
+style: $(VENV)/.ready-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.ready-dev typeview
+	$(BIN)/mypy
+	$(BIN)/mypy tools bench
+
+layers: $(VENV)/.ready-dev typeview
+	PYTHONPATH=.typeview $(BIN)/lint-imports
+
+unit: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest
+
+typeview: $(VENV)/.ready
+	@$(BIN)/python tools/typeview.py
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# Speed against the peers, on TREE: make bench TREE=.releases/sglang-0.5.23 ARGS=--check
+bench: $(VENV)/.ready-bench
+	$(BIN)/python bench/compare.py --tree $(TREE) $(ARGS)
+
+$(VENV)/.ready: pyproject.toml setup.py
+	$(PYTHON) tools/venv.py $(VENV)
+	@touch $@
+
+$(VENV)/.ready-dev: pyproject.toml setup.py
+	$(PYTHON) tools/venv.py $(VENV) dev
+	@touch $(VENV)/.ready $@
+
+$(VENV)/.ready-bench: pyproject.toml setup.py
+	$(PYTHON) tools/venv.py $(VENV) bench
+	@touch $(VENV)/.ready $@
+
+clean:
+	rm -rf $(VENV) .typeview .releases build dist *.egg-info .moelint_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
