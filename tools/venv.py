@@ -31,9 +31,10 @@ def create(folder: Path) -> None:
 
 def main(folder: Path, extras: list[str]) -> None:
     if sys.version_info < OLDEST:
-        needed, found = (".".join(map(str, version[:2])) for version in (OLDEST, sys.version_info))
-        sys.exit(f"moelint needs Python {needed} or newer, {sys.executable} is {found}; try: make PYTHON=python{needed}")
+        found = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"moelint needs Python 3.{OLDEST[1]} or newer, this is {found}; try: make PYTHON=python3.{OLDEST[1]}")
     if not interpreter(folder).exists():
+        print(f"Setting up {folder} ...", flush=True)
         create(folder)
     target = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
     run(interpreter(folder), "-m", "pip", "install", "--quiet", "--editable", target)
