@@ -1,0 +1,120 @@
+"""Reports: what a run found, in the formats that were asked for.
+
+A format is one module in `formats/` with a function `render(report, page) -> str`; its file name is the format's name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Protocol, TextIO, cast
+
+from moelint.linter.errors import UsageError
+from moelint.linter.model import Report
+from moelint.linter.report.page import Page, page_for
+from moelint.linter.report.summary import summary_line
+
+Output = tuple[str, str | None]
+"""A format and the file it goes to; None is standard output."""
+
+
+class Options(Protocol):
+    """What a report must know of the command line."""
+
+    @property
+    def notes(self) -> bool:
+        """Show notes in the text formats."""
+
+    @property
+    def statistics(self) -> bool:
+        """Add the table of counts per rule to the text formats."""
+
+
+class Format(Protocol):
+    """A module in `formats/`."""
+
+    def render(self, report: Report, page: Page) -> str:
+        """The whole report as text that ends in a newline, or is empty."""
+
+
+def parse_outputs(specs: Iterable[str], *, tty: bool) -> list[Output]:
+    """Read `FORMAT[:FILE]` arguments; without any, `full` on a terminal and `concise` elsewhere.
+
+    The first colon ends the format, so `json:C:\\ci\\report.json` works. `-` is standard output. Raises UsageError.
+    """
+    outputs: list[Output] = []
+    for spec in specs:
+        name, colon, file = spec.partition(":")
+        _load(name)
+        if colon and not file:
+            raise UsageError(f"--output {spec}: the file name after the colon is missing")
+        outputs.append((name, file if file and file != "-" else None))
+    targets = [file for _, file in outputs]
+    for file in dict.fromkeys(targets):
+        if targets.count(file) > 1:
+            raise UsageError(f"two --output formats go to {file or 'standard output'}: give one of them another FILE")
+    return outputs or [("full" if tty else "concise", None)]
+
+
+def format_names() -> list[str]:
+    """The formats there are, sorted."""
+    from pkgutil import iter_modules
+
+    return sorted(info.name for info in iter_modules([os.path.join(os.path.dirname(__file__), "formats")]))
+
+
+def write(
+    outputs: Sequence[Output],
+    report: Report,
+    options: Options,
+    *,
+    sources: Mapping[str, bytes] | None = None,
+    stdout: TextIO | None = None,
+    stderr: TextIO | None = None,
+) -> None:
+    """Write `report` in every format, then one summary line to standard error.
+
+    `sources` holds the text of paths that are not to be read from disk (standard input). Raises UsageError for a file
+    that cannot be written; a reader that closes the pipe early is no error.
+    """
+    stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
+    for name, file in outputs:
+        page = page_for(stdout if file is None else None, options.notes, options.statistics, sources or {})
+        text = _load(name).render(report, page)
+        if file is None:
+            _print(text, stdout)
+        else:
+            _save(text, file)
+    _print(summary_line(report, notes=options.notes) + "\n", stderr)
+
+
+def _load(name: str) -> Format:
+    module = f"{__name__}.formats.{name}"
+    try:
+        if name.isidentifier():
+            return cast(Format, import_module(module))
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+    raise UsageError(f"unknown output format {name!r}: choose from {', '.join(format_names())}")
+
+
+def _print(text: str, stream: TextIO) -> None:
+    """Write what the stream's encoding can hold, the rest as escapes."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _save(text: str, file: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(file) or ".", exist_ok=True)
+        with open(file, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror or error}") from error

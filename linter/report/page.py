@@ -1,0 +1,51 @@
+"""What a format must know of the place its text will be shown in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TextIO
+
+_DEFAULT_WIDTH = 100
+_MIN_WIDTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The paper: width in columns, what it can show, and what the reader wants to see on it."""
+
+    width: int = _DEFAULT_WIDTH
+    colour: bool = False
+    unicode: bool = True
+    notes: bool = False
+    statistics: bool = False
+    sources: Mapping[str, bytes] = field(default_factory=dict)
+    """Text of paths that are not to be read from disk."""
+
+
+def page_for(stream: TextIO | None, notes: bool, statistics: bool, sources: Mapping[str, bytes]) -> Page:
+    """The page that `stream` is; None is a file, which is plain UTF-8 text."""
+    if stream is None:
+        return Page(_DEFAULT_WIDTH, False, True, notes, statistics, sources)
+    encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
+    return Page(_width(stream), colour_wanted(stream), encoding.startswith("utf"), notes, statistics, sources)
+
+
+def colour_wanted(stream: TextIO) -> bool:
+    """Colour is for terminals that have it, unless NO_COLOR is set (https://no-color.org)."""
+    environ = os.environ
+    if not stream.isatty() or environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    return os.name != "nt" or "WT_SESSION" in environ or "TERM" in environ
+
+
+def _width(stream: TextIO) -> int:
+    """COLUMNS, or the terminal's width, or a width that suits a log."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return max(int(columns), _MIN_WIDTH)
+    try:
+        return max(os.get_terminal_size(stream.fileno()).columns, _MIN_WIDTH)
+    except (OSError, ValueError):
+        return _DEFAULT_WIDTH
