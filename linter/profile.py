@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-Role = Literal["owner", "leaf", "client"]
+Role = Literal["owner", "leaf", "method", "client"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,17 @@ class Profile:
     """Runner arguments that order the runner to apply the factor."""
     constructors: frozenset[str] = frozenset()
     """Callables that may carry the factor: router, experts, runner configuration."""
+    routers: frozenset[str] = frozenset()
+    """Those of the constructors that build a router with a fold flag."""
     config_objects: frozenset[str] = frozenset()
     """Router configuration records, which must not be rebuilt with the factor and without the flag."""
     slot_sinks: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Callables that place a shared slot -> the arguments that must come from a weight helper."""
+    """Callables that place a shared slot -> the arguments (keywords, or positions as digits) that hold its weight."""
     owner: tuple[str, ...] = ()
     """Modules that own the answers."""
+    method: tuple[str, ...] = ()
+    """Modules between the blocks and the kernels (quantisation methods, dispatchers): they hand the factor on and
+    apply what they are told, and may not decide."""
     leaf: tuple[str, ...] = ()
     """Modules of kernels and runners: they apply what they are told."""
     platform: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -83,7 +88,9 @@ class Profile:
     def role(self, module: str) -> Role:
         if _matches(module, self.owner):
             return "owner"
-        return "leaf" if _matches(module, self.leaf) else "client"
+        if _matches(module, self.leaf):
+            return "leaf"
+        return "method" if _matches(module, self.method) else "client"
 
 
 def _matches(module: str, patterns: tuple[str, ...]) -> bool:

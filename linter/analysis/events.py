@@ -19,6 +19,8 @@ class Guard:
     positive: bool
     kind: GuardKind = "if"
     function: Function | None = None
+    origin: ast.If | None = None
+    """The statement the test belongs to, where it is an `if`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +29,8 @@ class Step:
 
     node: ast.AST
     text: str
+    crossing: bool = False
+    """The factor enters a function here under a name that is no spelling of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +78,8 @@ class Handed(Event):
     callee: str
     keyword: str | None
     power: int
+    choice: tuple[Guard, ...] = ()
+    """The guards that belong to the value (`factor if test else 1.0`), not to the control flow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

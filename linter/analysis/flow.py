@@ -69,7 +69,7 @@ class _Analysis:
         for round_number in range(_ROUNDS):
             self.changed = False
             for function in self.module.functions:
-                if function.outer is None and self._relevant(function):
+                if function.outer is None and not _is_kernel(function) and self._relevant(function):
                     walk = _Walk(self, function)
                     walk.run()
                     events[function] = walk.events
@@ -224,9 +224,11 @@ class _Walk:
         if nested is not None:
             self._enter(nested)
 
-    def _guarded(self, test: ast.expr, positive: bool, body: list[ast.stmt], kind: GuardKind = "if") -> None:
+    def _guarded(
+        self, test: ast.expr, positive: bool, body: list[ast.stmt], kind: GuardKind = "if", origin: ast.If | None = None
+    ) -> None:
         kept = self.guards
-        self.guards += (Guard(test, positive, kind, self.function),)
+        self.guards += (Guard(test, positive, kind, self.function, origin),)
         self._block(body)
         self.guards = kept
 
@@ -234,16 +236,16 @@ class _Walk:
         self.eval_test(statement.test)
         before = self.env
         self.env = dict(before)
-        self._guarded(statement.test, True, statement.body)
+        self._guarded(statement.test, True, statement.body, "if", statement)
         after_then = self.env
         self.env = dict(before)
-        self._guarded(statement.test, False, statement.orelse)
+        self._guarded(statement.test, False, statement.orelse, "if", statement)
         then_ends, else_ends = _ends(statement.body), bool(statement.orelse) and _ends(statement.orelse)
         if then_ends and not else_ends:
-            self.guards += (Guard(statement.test, False, "if", self.function),)
+            self.guards += (Guard(statement.test, False, "if", self.function, statement),)
         elif else_ends and not then_ends:
             self.env = after_then
-            self.guards += (Guard(statement.test, True, "if", self.function),)
+            self.guards += (Guard(statement.test, True, "if", self.function, statement),)
         else:
             for name, value in after_then.items():
                 if value is not before.get(name) or name not in self.env:
@@ -482,6 +484,7 @@ class _Walk:
             self.eval(node.func)
         arguments = [(None, a.value if isinstance(a, ast.Starred) else a) for a in node.args]
         keywords = [(k.arg, k.value) for k in node.keywords]
+        sites: dict[ast.expr, ast.AST] = {k.value: k for k in node.keywords}
         values = [(key, argument, self.eval(argument)) for key, argument in [*arguments, *keywords]]
 
         self._call_sinks(node, name, receiver)
@@ -500,14 +503,16 @@ class _Walk:
         callee = self._resolve(node)
         for key_name, argument, value in tainted:
             self._emit(
-                Handed(argument, self.statement, self.function, (*self.guards, *value.guards), value.trace,
-                       node, name or _text(node.func), key_name, value.power)
+                Handed(sites.get(argument, argument), self.statement, self.function, (*self.guards, *value.guards), value.trace,
+                       node, self._real_name(name) or _text(node.func), key_name, value.power,
+                       tuple(guard for guard in value.guards if guard not in self.guards))
             )  # fmt: skip
             if callee is not None:
                 parameter = _parameter_for(callee, node, key_name, argument)
                 if parameter is not None and parameter not in profile.factor:
+                    step = Step(argument, f"handed to `{name}` as `{parameter}`", crossing=True)
                     self.analysis.note_parameter(
-                        callee, parameter, value.then(argument, f"handed to `{name}` as `{parameter}`")
+                        callee, parameter, Value(value.power, (*value.trace, step), value.guards)
                     )
         if callee is not None and callee in self.analysis.returns:
             returned = self.analysis.returns[callee]
@@ -523,11 +528,14 @@ class _Walk:
                             str(keyword.arg), node)
                 )  # fmt: skip
             if keyword.arg in profile.slot_weight:
-                self._slot(keyword.value, keyword.value, "argument", f"{name}({keyword.arg}=)")
-        for argument in profile.slot_sinks.get(name, ()):
+                self._slot(keyword, keyword.value, "argument", f"{name}({keyword.arg}=)")
+        for argument in profile.slot_sinks.get(self._real_name(name), ()):
             for keyword in node.keywords:
                 if keyword.arg == argument and argument not in profile.slot_weight:
-                    self._slot(keyword.value, keyword.value, "argument", f"{name}({argument}=)")
+                    self._slot(keyword, keyword.value, "argument", f"{name}({argument}=)")
+            if argument.isdecimal() and int(argument) < len(node.args):
+                positional = node.args[int(argument)]
+                self._slot(positional, positional, "argument", f"{name}()")
         if name == "fill_" and isinstance(receiver, ast.Subscript) and node.args:
             if self._is_weights(receiver.value) and _last_columns(receiver.slice):
                 self._slot(node, node.args[0], "column", ast.unparse(receiver))
@@ -542,6 +550,13 @@ class _Walk:
             for keyword in node.keywords:
                 if keyword.arg == "value":
                     self._slot(keyword.value, keyword.value, "column", f"pad({ast.unparse(node.args[0])})")
+
+    def _real_name(self, name: str) -> str:
+        """What a callee is called where it is defined: through a local alias and `import ... as`."""
+        for bound in self.definitions.get(self.function, {}).get(name, ()):
+            if terminal_name(bound) not in ("", name):
+                return terminal_name(bound)
+        return self.module.imports.get(name, name).rsplit(".", 1)[-1]
 
     def _filler(self, node: ast.expr) -> ast.expr | None:
         """The value that `new_full`, `full`, `ones` ... puts into a column, through one local name."""
@@ -620,6 +635,11 @@ class _Walk:
         self.events.append(event)
 
 
+def _is_kernel(function: Function) -> bool:
+    """A device function: it computes what its caller orders."""
+    return any(terminal_name(decorator) in ("jit", "kernel") for decorator in function.node.decorator_list)
+
+
 def _is_self(node: ast.expr, function: Function) -> bool:
     while function.outer is not None:
         function = function.outer
@@ -660,8 +680,8 @@ def _last_columns(index: ast.expr) -> bool:
         return False
     last = index.elts[-1]
     if isinstance(last, ast.Slice):
-        return last.lower is not None and last.upper is None
-    return not (isinstance(last, ast.Constant) and (last.value is None or last.value is Ellipsis))
+        return last.lower is not None and last.upper is None and not isinstance(last.lower, ast.Constant)
+    return isinstance(last, (ast.UnaryOp, ast.Name, ast.Attribute, ast.BinOp))
 
 
 def _ends(body: Iterable[ast.stmt]) -> bool:

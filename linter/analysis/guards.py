@@ -35,10 +35,13 @@ class Guards:
         self.module = module
         self.profile = module.profile
         self.diagrams = Diagrams()
+        self.origins: list[tuple[ast.AST, str]] = []
+        """Where the attributes and locals that the last condition looked into are set."""
 
     def condition(self, guards: Iterable[Guard]) -> Node:
         """The conjunction of a stack of guards. Loops and handlers do not narrow it."""
         result = TRUE
+        self.origins = []
         for guard in guards:
             if guard.kind in ("loop", "handler"):
                 continue
@@ -100,6 +103,7 @@ class Guards:
             if bound is not None:
                 definitions, owner = bound
                 if len(definitions) == 1:
+                    self.origins.append((definitions[0], f"`{name}` is decided here"))
                     expanded = self.formula(definitions[0], owner, depth - 1)
                     if OTHER not in self.kinds(expanded) or self.kinds(expanded) - {OTHER}:
                         return expanded
@@ -125,6 +129,7 @@ class Guards:
         if self._is_factor(node):
             return TRUE
         written = self._attribute_values(node, function)
+        self.origins += [(place, f"`{ast.unparse(node)}` is decided here") for place in self._assignments(node, function)]
         if name in self.profile.answer_names:
             if written and not all(self._is_answer(value, owner, depth - 1) for value, owner in written):
                 return self._union(written, depth) if depth > 0 else self._other(node)
@@ -206,6 +211,16 @@ class Guards:
             if node.attr in ancestor.attributes:
                 init = ancestor.methods.get("__init__")
                 return [(value, init) for value in ancestor.attributes[node.attr]]
+        return []
+
+    def _assignments(self, node: ast.Attribute, function: Function | None) -> list[ast.stmt]:
+        if function is None or function.cls is None or not isinstance(node.value, ast.Name):
+            return []
+        if node.value.id not in ("self", "cls"):
+            return []
+        for ancestor in self.module.ancestry(function.cls):
+            if node.attr in ancestor.assignments:
+                return ancestor.assignments[node.attr]
         return []
 
     def _single_return(self, node: ast.Call, function: Function | None) -> tuple[ast.expr, Function | None] | None:

@@ -53,6 +53,8 @@ class Class:
     methods: dict[str, Function] = field(default_factory=dict)
     attributes: dict[str, list[ast.expr]] = field(default_factory=dict)
     """`self.x = value` and class-level `x = value`: name -> values in source order."""
+    assignments: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    """The statements that `attributes` come from, in the same order."""
 
     @property
     def name(self) -> str:
@@ -149,6 +151,7 @@ class Module:
         for name, value in simple_bindings(statement):
             if cls is not None:
                 cls.attributes.setdefault(name, []).append(value)
+                cls.assignments.setdefault(name, []).append(statement)
             else:
                 self.constants[name] = value
 
@@ -171,6 +174,7 @@ class Module:
                     and target.value.id == receiver
                 ):
                     cls.attributes.setdefault(target.attr, []).append(value)
+                    cls.assignments.setdefault(target.attr, []).append(statement)
 
 
 def simple_bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -1,0 +1,157 @@
+"""MOE602."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from moelint.linter.analysis.guards import Guards
+from moelint.linter.analysis.module import Class, Function
+from moelint.linter.diagram import FALSE, TRUE, Node
+from moelint.linter.rule import Draft, Module, Rule
+from moelint.rules._sites import guards_of
+
+
+class A2aListsDisagree(Rule):
+    """Reports a block that takes its all-to-all route for other back ends than it replicates its shared expert for.
+
+    ## What it does
+    Compares, as sets of all-to-all back ends, the test under which `forward` takes a route of its own with the test
+    under which the shared expert is built replicated (`tp_size=1`, `parallel_group="replicated"`).
+
+    ## Why is this bad?
+    On an all-to-all route the routed output is complete and belongs to this rank's tokens. A shared expert that is still
+    sharded there adds partial sums of different tokens; one that is replicated elsewhere is counted once per rank.
+
+    ## Example
+    ```python
+    # profile: sglang
+    class Block:
+        def __init__(self, config):
+            replicated = get_moe_a2a_backend().is_deepep()
+            self.shared_experts = MLP(**(dict(tp_rank=0, tp_size=1) if replicated else {}))
+
+        def forward(self, x):
+            if get_moe_a2a_backend().is_deepep() or get_moe_a2a_backend().is_mooncake():
+                return self.forward_deepep(x)
+            return self.forward_normal(x)
+    ```
+
+    ## Use instead
+    ```python
+    # profile: sglang
+    class Block:
+        def __init__(self, config):
+            self.all_to_all = get_moe_a2a_backend().is_deepep() or get_moe_a2a_backend().is_mooncake()
+            self.shared_experts = MLP(**(dict(tp_rank=0, tp_size=1) if self.all_to_all else {}))
+
+        def forward(self, x):
+            if self.all_to_all:
+                return self.forward_deepep(x)
+            return self.forward_normal(x)
+    ```
+
+    ## Limits
+    Lists that are kept in other modules are compared by name only, and tests that do not name a back end are left out.
+    """
+
+    code = "MOE602"
+    family = "routes"
+    tokens = (("@backend_sources", "replicated"), ("@backend_sources", "tp_size=1"))
+    help = "compute the list once and use it for both"
+    needs_helpers = True
+    roles = ("client",)
+
+    def check(self, module: Module) -> Iterable[Draft]:
+        guards = guards_of(module)
+        for cls in module.classes.values():
+            init, forward = cls.methods.get("__init__"), cls.methods.get("forward")
+            if init is None or forward is None:
+                continue
+            routes = list(_route_tests(forward, cls))
+            replicas = list(_replication_tests(init))
+            if not routes or not replicas:
+                continue
+            yield from _compare(guards, cls, forward, init, routes, replicas)
+
+
+def _compare(
+    guards: Guards, cls: Class, forward: Function, init: Function, routes: list[ast.expr], replicas: list[ast.expr]
+) -> Iterator[Draft]:
+    taken = _back_ends(guards, routes, forward)
+    replicated = _back_ends(guards, replicas, init)
+    if taken in (TRUE, FALSE) or replicated in (TRUE, FALSE) or taken == replicated:
+        return
+    yield Draft(
+        routes[0],
+        f"The all-to-all route is taken for {_words(guards, taken)}, the shared expert is replicated for "
+        f"{_words(guards, replicated)}. Where they differ, partial sums of different tokens are added, or one output is "
+        "counted once per rank.",
+        forward.qualname,
+        tuple((test, "the shared expert is replicated under this test") for test in replicas),
+        statement=routes[0],
+    )
+
+
+def _back_ends(guards: Guards, tests: list[ast.expr], function: Function) -> Node:
+    """The set of all-to-all back ends for which one of the tests can hold."""
+    result = FALSE
+    for test in tests:
+        node = guards.formula(test, function)
+        if "a2a" in guards.diagrams.support(node):
+            result = guards.diagrams.disj(result, guards.diagrams.exists(node, lambda variable: variable != "a2a"))
+    return result
+
+
+def _words(guards: Guards, node: Node) -> str:
+    words = []
+    for cube in guards.diagrams.cubes(node):
+        positive, values = cube["a2a"]
+        names = ", ".join(str(value) for value in values)
+        words.append(names if positive else f"all but {names}")
+    return " and ".join(words)
+
+
+def _route_tests(forward: Function, cls: Class) -> Iterator[ast.expr]:
+    for statement in ast.walk(forward.node):
+        if isinstance(statement, ast.If):
+            for inner in statement.body:
+                call = inner.value if isinstance(inner, ast.Return) else None
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Attribute)
+                    and call.func.attr in cls.methods
+                    and call.func.attr != "forward"
+                ):
+                    yield statement.test
+
+
+def _replication_tests(init: Function) -> Iterator[ast.expr]:
+    for node in ast.walk(init.node):
+        if isinstance(node, ast.IfExp) and _replicates(node.body):
+            yield node.test
+        elif isinstance(node, ast.If) and any(_replicates_directly(statement) for statement in node.body):
+            yield node.test
+
+
+def _replicates_directly(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Assign, ast.Expr)) and _replicates(statement.value)
+
+
+def _replicates(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value == "replicated"
+    if isinstance(node, ast.Call):
+        return any(_replication_keyword(keyword.arg, keyword.value) for keyword in node.keywords)
+    if isinstance(node, ast.Dict):
+        return any(
+            isinstance(key, ast.Constant) and _replication_keyword(key.value, value)
+            for key, value in zip(node.keys, node.values, strict=True)
+        )
+    return False
+
+
+def _replication_keyword(name: object, value: ast.expr) -> bool:
+    if not isinstance(value, ast.Constant):
+        return False
+    return (name == "parallel_group" and value.value == "replicated") or (name == "tp_size" and value.value == 1)

@@ -1,0 +1,85 @@
+"""MOE501."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from moelint.linter.analysis.events import FlagSet
+from moelint.linter.model import Severity
+from moelint.linter.rule import Draft, Module, Rule
+from moelint.rules._self_applied import keeps_factor_to_itself
+from moelint.rules._sites import explain
+
+
+class LiteralFoldFlag(Rule):
+    """Reports a fold flag that is a literal where the experts know the answer.
+
+    ## What it does
+    Reports `apply_..._on_output=True` (or False, None) given to a router, and the same for a runner's apply flag.
+
+    ## Why is this bad?
+    Whether the router must fold depends on the runner and the quantisation method that the experts chose. A literal is
+    right for one of them.
+
+    ## Example
+    ```python
+    # profile: sglang
+    class Block:
+        def __init__(self, config):
+            self.topk = TopK(
+                top_k=8,
+                routed_scaling_factor=config.routed_scaling_factor,
+                apply_routed_scaling_factor_on_output=True,
+            )
+    ```
+
+    ## Use instead
+    ```python
+    # profile: sglang
+    class Block:
+        def __init__(self, config):
+            self.topk = TopK(
+                top_k=8,
+                routed_scaling_factor=config.routed_scaling_factor,
+                apply_routed_scaling_factor_on_output=self.experts.should_fuse_routed_scaling_factor_in_topk,
+            )
+    ```
+
+    ## Limits
+    A literal False in a block that keeps the factor from router and experts is a note.
+    """
+
+    code = "MOE501"
+    family = "literals"
+    tokens = (("@flags",), ("@runner_flags",))
+    help = "hand on the experts' answer"
+    needs_helpers = True
+    roles = ("client", "method")
+
+    def check(self, module: Module) -> Iterable[Draft]:
+        for event in module.flow.events:
+            if not isinstance(event, FlagSet) or not isinstance(event.value, ast.Constant):
+                continue
+            if _under_wish(event, module):
+                continue
+            alone = event.value.value is False and keeps_factor_to_itself(module, event.function)
+            severity: Severity = "note" if alone else "error"
+            yield Draft(
+                event.value,
+                f"`{event.name}` is the literal {event.value.value} here, whatever the experts chose. With another runner or "
+                "quantisation method the factor acts twice or never; hand on the experts' answer.",
+                event.qualname,
+                explain(event),
+                severity,
+                event.statement,
+            )
+
+
+def _under_wish(event: FlagSet, module: Module) -> bool:
+    """`if experts.wish: flag = True` hands the answer on in another form."""
+    return any(
+        guard.positive
+        and any(isinstance(part, ast.Attribute) and part.attr in module.profile.wish for part in ast.walk(guard.test))
+        for guard in event.guards
+    )
