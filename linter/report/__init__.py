@@ -46,11 +46,11 @@ def parse_outputs(specs: Iterable[str], *, tty: bool) -> list[Output]:
     """
     outputs: list[Output] = []
     for spec in specs:
-        name, colon, file = spec.partition(":")
+        name, colon, path = spec.partition(":")
         _load(name)
-        if colon and not file:
+        if colon and not path:
             raise UsageError(f"--output {spec}: the file name after the colon is missing")
-        outputs.append((name, file if file and file != "-" else None))
+        outputs.append((name, path if path and path != "-" else None))
     targets = [file for _, file in outputs]
     for file in dict.fromkeys(targets):
         if targets.count(file) > 1:

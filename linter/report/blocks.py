@@ -49,7 +49,8 @@ class Painter:
     def finding(self, finding: Finding) -> str:
         """A block of lines: header, message, frame, related places, help, and where to read more."""
         style, glyphs = _SEVERITY[finding.severity], self._glyphs
-        gutter = len(str(max(_last_line(place.region) for place in (finding, *finding.related))))
+        regions = (finding.region, *(place.region for place in finding.related))
+        gutter = len(str(max(_last_line(region) for region in regions)))
         lines = [_text((f"{finding.severity}[{finding.code}]", style), (f" {finding.name}", "bold"))]
         lines += self._indented(finding.message)
         where = f"  in {one_line(finding.qualname)}" if finding.qualname else ""

@@ -1,0 +1,1 @@
+"""The subcommands other than `check`: one module each, with `main(argv) -> exit code`."""
