@@ -93,7 +93,7 @@ def _show(doc: RuleDoc, stream: TextIO) -> None:
 
     from moelint.linter.report.page import page_for
 
-    page = page_for(stream, False, False, {})
+    page = page_for(stream)
     console = Console(
         file=stream,
         width=min(page.width, _READABLE),

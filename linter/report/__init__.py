@@ -1,42 +1,46 @@
 """Reports: what a run found, in the formats that were asked for.
 
 A format is one module in `formats/` with a function `render(report, page) -> str`; its file name is the format's name.
+On the start-up path: what only some formats need is imported by them.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Protocol, TextIO, cast
 
 from moelint.linter.errors import UsageError
-from moelint.linter.model import Report
-from moelint.linter.report.page import Page, page_for
+from moelint.linter.report.page import page_for
 from moelint.linter.report.summary import summary_line
 
-Output = tuple[str, str | None]
-"""A format and the file it goes to; None is standard output."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol, TextIO
 
+    from moelint.linter.model import Report
+    from moelint.linter.report.page import Page
 
-class Options(Protocol):
-    """What a report must know of the command line."""
+    Output = tuple[str, str | None]
+    """A format and the file it goes to; None is standard output."""
 
-    @property
-    def notes(self) -> bool:
-        """Show notes in the text formats."""
+    class Options(Protocol):
+        """What a report must know of the command line."""
 
-    @property
-    def statistics(self) -> bool:
-        """Add the table of counts per rule to the text formats."""
+        @property
+        def notes(self) -> bool:
+            """Show notes in the text formats."""
 
+        @property
+        def statistics(self) -> bool:
+            """Add the table of counts per rule to the text formats."""
 
-class Format(Protocol):
-    """A module in `formats/`."""
+    class Format(Protocol):
+        """A module in `formats/`."""
 
-    def render(self, report: Report, page: Page) -> str:
-        """The whole report as text that ends in a newline, or is empty."""
+        def render(self, report: Report, page: Page) -> str:
+            """The whole report as text that ends in a newline, or is empty."""
 
 
 def parse_outputs(specs: Iterable[str], *, tty: bool) -> list[Output]:
@@ -81,7 +85,9 @@ def write(
     """
     stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
     for name, file in outputs:
-        page = page_for(stdout if file is None else None, options.notes, options.statistics, sources or {})
+        page = page_for(
+            stdout if file is None else None, notes=options.notes, statistics=options.statistics, sources=sources
+        )
         text = _load(name).render(report, page)
         if file is None:
             _print(text, stdout)
@@ -94,7 +100,8 @@ def _load(name: str) -> Format:
     module = f"{__name__}.formats.{name}"
     try:
         if name.isidentifier():
-            return cast(Format, import_module(module))
+            found: Format = import_module(module)
+            return found
     except ModuleNotFoundError as error:
         if error.name != module:
             raise

@@ -3,33 +3,61 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TextIO
 
 _DEFAULT_WIDTH = 100
 _MIN_WIDTH = 40
 
 
-@dataclass(frozen=True, slots=True)
 class Page:
-    """The paper: width in columns, what it can show, and what the reader wants to see on it."""
+    """The paper: width in columns, what it can show, and what the reader wants to see on it.
 
-    width: int = _DEFAULT_WIDTH
-    colour: bool = False
-    unicode: bool = True
-    notes: bool = False
-    statistics: bool = False
-    sources: Mapping[str, bytes] = field(default_factory=dict)
-    """Text of paths that are not to be read from disk."""
+    `sources` is the text of paths that are not to be read from disk.
+    """
+
+    __slots__ = ("colour", "notes", "sources", "statistics", "unicode", "width")
+
+    def __init__(
+        self,
+        width: int = _DEFAULT_WIDTH,
+        *,
+        colour: bool = False,
+        unicode: bool = True,
+        notes: bool = False,
+        statistics: bool = False,
+        sources: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.width = width
+        self.colour = colour
+        self.unicode = unicode
+        self.notes = notes
+        self.statistics = statistics
+        self.sources = sources or {}
 
 
-def page_for(stream: TextIO | None, notes: bool, statistics: bool, sources: Mapping[str, bytes]) -> Page:
+def page_for(
+    stream: TextIO | None,
+    *,
+    notes: bool = False,
+    statistics: bool = False,
+    sources: Mapping[str, bytes] | None = None,
+) -> Page:
     """The page that `stream` is; None is a file, which is plain UTF-8 text."""
     if stream is None:
-        return Page(_DEFAULT_WIDTH, False, True, notes, statistics, sources)
-    encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
-    return Page(_width(stream), colour_wanted(stream), encoding.startswith("utf"), notes, statistics, sources)
+        return Page(notes=notes, statistics=statistics, sources=sources)
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return Page(
+        _width(stream),
+        colour=colour_wanted(stream),
+        unicode=encoding.lower().startswith("utf"),
+        notes=notes,
+        statistics=statistics,
+        sources=sources,
+    )
 
 
 def colour_wanted(stream: TextIO) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from moelint.linter.model import Finding, Report
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from moelint.linter.model import Finding, Report
 
 
 def shown_findings(report: Report, *, notes: bool) -> list[Finding]:

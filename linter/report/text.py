@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 
-_UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Control characters that could drive a terminal, and those that reorder or break a line."""
+_CONTROL = (*range(0x20), *range(0x7F, 0xA0))
+_DIRECTION = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_UNSAFE = dict.fromkeys((*_CONTROL, *_DIRECTION), "\ufffd")
+"""Characters that could drive a terminal, and those that reorder or break a line."""
 
 
 def one_line(text: str) -> str:
@@ -17,7 +18,7 @@ def one_line(text: str) -> str:
 
 def printable(text: str) -> str:
     """`text` with control and direction characters replaced by U+FFFD."""
-    return _UNSAFE.sub("\ufffd", text)
+    return text if text.isascii() and text.isprintable() else text.translate(_UNSAFE)
 
 
 def shown_path(path: str) -> str:

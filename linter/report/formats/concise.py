@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from moelint.linter.model import Diagnostic, Finding, Report
-from moelint.linter.report.page import Page
-from moelint.linter.report.statistics import statistics_table
 from moelint.linter.report.summary import shown_findings
 from moelint.linter.report.text import one_line, shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from moelint.linter.model import Diagnostic, Finding, Report
+    from moelint.linter.report.page import Page
 
 _COLOURS = {"error": "31", "warning": "33", "note": "36"}
 
@@ -16,6 +18,8 @@ def render(report: Report, page: Page) -> str:
     lines = [_finding(finding, page) for finding in shown_findings(report, notes=page.notes)]
     lines += [_diagnostic(item, page) for item in report.diagnostics]
     if page.statistics:
+        from moelint.linter.report.statistics import statistics_table
+
         lines += ["", *statistics_table(report)] if lines else statistics_table(report)
     return "".join(f"{line}\n" for line in lines)
 

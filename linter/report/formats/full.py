@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from moelint.linter.model import Report
-from moelint.linter.report.page import Page
-from moelint.linter.report.statistics import statistics_table
 from moelint.linter.report.summary import shown_findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from moelint.linter.model import Report
+    from moelint.linter.report.page import Page
 
 
 def render(report: Report, page: Page) -> str:
@@ -19,5 +21,7 @@ def render(report: Report, page: Page) -> str:
         blocks += [painter.finding(finding) for finding in findings]
         blocks += [painter.diagnostic(item) for item in report.diagnostics]
     if page.statistics:
+        from moelint.linter.report.statistics import statistics_table
+
         blocks.append("".join(f"{line}\n" for line in statistics_table(report)))
     return "\n".join(blocks) + ("\n" if blocks else "")
