@@ -1,0 +1,3 @@
+"""The one question that every peer is asked: where is this attribute read?"""
+
+ATTRIBUTE = "routed_scaling_factor"
