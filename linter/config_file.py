@@ -67,6 +67,20 @@ def read_toml(path: str, data: bytes) -> dict[str, Any]:
         raise ConfigError(path, ["not valid TOML: nested too deeply"]) from None
 
 
+def project_root(start: str) -> str:
+    """Where patterns start without a configuration file: the current folder; that of `start` if it lies elsewhere."""
+    here = os.getcwd()
+    if is_below(start, here):
+        return here
+    full = os.path.abspath(start)
+    return full if os.path.isdir(full) else os.path.dirname(full)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or lies in it."""
+    return os.path.join(os.path.abspath(path), "").startswith(os.path.join(folder, ""))
+
+
 def prefix(path: str) -> str:
     """What stands before a key of the settings in messages about `path`."""
     return "tool.moelint." if os.path.basename(path) == SHARED_NAME else ""

@@ -178,9 +178,9 @@ def load(start: str, overrides: Overrides = NO_OVERRIDES, known: Known | None = 
         found = overrides.config, config_file.read(overrides.config)
     elif not overrides.isolated:
         found = config_file.find(start)
-    settings = Settings(_root(start)) if found is None else from_table(found[1], found[0], known)
-    if overrides.config is not None and not _is_below(start, settings.root):
-        settings = replace(settings, root=_root(start))
+    settings = Settings(config_file.project_root(start)) if found is None else from_table(found[1], found[0], known)
+    if overrides.config is not None and not config_file.is_below(start, settings.root):
+        settings = replace(settings, root=config_file.project_root(start))
     return settings if overrides == NO_OVERRIDES else apply(settings, overrides, known)
 
 
@@ -222,19 +222,6 @@ def apply(settings: Settings, overrides: Overrides, known: Known | None = None) 
         if value is not None:
             changes[name] = value
     return replace(settings, **changes)
-
-
-def _root(start: str) -> str:
-    """Where patterns start without a configuration file: the current folder; that of `start` if it lies elsewhere."""
-    here = os.getcwd()
-    if _is_below(start, here):
-        return here
-    full = os.path.abspath(start)
-    return full if os.path.isdir(full) else os.path.dirname(full)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return os.path.join(os.path.abspath(path), "").startswith(os.path.join(folder, ""))
 
 
 def _build(table: Mapping[str, Any], path: str, root: str) -> Settings:
