@@ -15,6 +15,8 @@ class Profile:
     name: str
     packages: tuple[str, ...] = ()
     """Top-level packages whose files this profile speaks of."""
+    library: bool = False
+    """Whether clients of other frameworks import these packages too, so that an import alone says little."""
     symbols: tuple[str, ...] = ()
     """Names so particular to the framework that a file which mentions one is its client."""
     factor: frozenset[str] = frozenset()
@@ -70,6 +72,8 @@ class Profile:
     """Bare collectives that sum over ranks."""
     reduce_helpers: frozenset[str] = frozenset()
     """Helpers that know whether a sum is still owed; where they exist a bare collective is a decision."""
+    shared_experts: frozenset[str] = frozenset()
+    """Attributes and names of the separate shared expert."""
     experts: frozenset[str] = frozenset()
     """Attributes and names of the routed experts."""
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.guards import Guards
 from moelint.linter.analysis.module import Class, Function
-from moelint.linter.diagram import FALSE, TRUE, Node
+from moelint.linter.diagram import FALSE, TRUE
 from moelint.linter.rule import Draft, Module, Rule
+from moelint.rules._a2a import back_ends, in_words, route_tests
 from moelint.rules._sites import guards_of
 
 
@@ -68,7 +69,7 @@ class A2aListsDisagree(Rule):
             init, forward = cls.methods.get("__init__"), cls.methods.get("forward")
             if init is None or forward is None:
                 continue
-            routes = list(_route_tests(forward, cls))
+            routes = list(route_tests(forward, cls))
             replicas = list(_replication_tests(init))
             if not routes or not replicas:
                 continue
@@ -78,52 +79,20 @@ class A2aListsDisagree(Rule):
 def _compare(
     guards: Guards, cls: Class, forward: Function, init: Function, routes: list[ast.expr], replicas: list[ast.expr]
 ) -> Iterator[Draft]:
-    taken = _back_ends(guards, routes, forward)
-    replicated = _back_ends(guards, replicas, init)
+    taken = back_ends(guards, routes, forward)
+    replicated = back_ends(guards, replicas, init)
     if taken in (TRUE, FALSE) or replicated in (TRUE, FALSE) or taken == replicated:
         return
+    decisive = next(test for test in routes if back_ends(guards, [test], forward) != FALSE)
     yield Draft(
-        routes[0],
-        f"The all-to-all route is taken for {_words(guards, taken)}, the shared expert is replicated for "
-        f"{_words(guards, replicated)}. Where they differ, partial sums of different tokens are added, or one output is "
+        decisive,
+        f"The all-to-all route is taken for {in_words(guards, taken)}, the shared expert is replicated for "
+        f"{in_words(guards, replicated)}. Where they differ, partial sums of different tokens are added, or one output is "
         "counted once per rank.",
         forward.qualname,
         tuple((test, "the shared expert is replicated under this test") for test in replicas),
-        statement=routes[0],
+        statement=decisive,
     )
-
-
-def _back_ends(guards: Guards, tests: list[ast.expr], function: Function) -> Node:
-    """The set of all-to-all back ends for which one of the tests can hold."""
-    result = FALSE
-    for test in tests:
-        node = guards.formula(test, function)
-        if "a2a" in guards.diagrams.support(node):
-            result = guards.diagrams.disj(result, guards.diagrams.exists(node, lambda variable: variable != "a2a"))
-    return result
-
-
-def _words(guards: Guards, node: Node) -> str:
-    words = []
-    for cube in guards.diagrams.cubes(node):
-        positive, values = cube["a2a"]
-        names = ", ".join(str(value) for value in values)
-        words.append(names if positive else f"all but {names}")
-    return " and ".join(words)
-
-
-def _route_tests(forward: Function, cls: Class) -> Iterator[ast.expr]:
-    for statement in ast.walk(forward.node):
-        if isinstance(statement, ast.If):
-            for inner in statement.body:
-                call = inner.value if isinstance(inner, ast.Return) else None
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr in cls.methods
-                    and call.func.attr != "forward"
-                ):
-                    yield statement.test
 
 
 def _replication_tests(init: Function) -> Iterator[ast.expr]:
