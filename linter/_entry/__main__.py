@@ -1,6 +1,8 @@
 """`python -m moelint`."""
 
+import sys
+
 from moelint.linter.cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
