@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from moelint.linter.profile_choice import GENERIC, Chooser
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +19,7 @@ if TYPE_CHECKING:
 
 MARK = b"moelint:"
 """What every suppression contains."""
-GENERIC = "generic"
 _STEM = 5
-_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 Conjunction = tuple[bytes, ...]
 
@@ -74,18 +74,18 @@ class Prefilter:
     """The search plan of one set of rules and profiles."""
 
     def __init__(
-        self, rules: Iterable[RuleEntry], profiles: Mapping[str, Mapping[str, Any]], forced: str | None = None
+        self,
+        rules: Iterable[RuleEntry],
+        profiles: Mapping[str, Mapping[str, Any]],
+        forced: str | None = None,
+        fallback: str = GENERIC,
     ) -> None:
-        self._forced = forced
+        self._chooser = Chooser(profiles, forced, fallback)
         self._profiles = {forced: profiles[forced]} if forced is not None else dict(profiles)
-        self._packages = {
-            package: name for name, data in self._profiles.items() for package in data.get("packages", ())
-        }
         rules = list(rules)
         self._rules = {
             name: [(rule, expand(rule.tokens, data)) for rule in rules] for name, data in self._profiles.items()
         }
-        self._sorted = sorted(self._profiles, key=lambda name: (not self._profiles[name].get("answer_calls"), name))
         self.stems = stems(
             conjunction
             for per_profile in self._rules.values()
@@ -102,7 +102,7 @@ class Prefilter:
 
     def select(self, path: str, data: bytes) -> tuple[str, list[RuleEntry]]:
         """The profile that speaks of a surviving file, and the rules whose tokens it holds."""
-        profile = self.profile_of(path, data)
+        profile = self._chooser.choose(path, data)
         seen: dict[bytes, bool] = {}
 
         def holds(token: bytes) -> bool:
@@ -117,40 +117,6 @@ class Prefilter:
             if any(all(holds(token) for token in conjunction) for conjunction in alternatives)
         ]
         return profile, rules
-
-    def profile_of(self, path: str, data: bytes) -> str:
-        """The profile of a file: the one that was asked for; else of the innermost folder that is one of its
-        packages; else of the packages that most lines import; else of a symbol in the text; else the generic one."""
-        if self._forced is not None:
-            return self._forced
-        for folder in reversed(path.replace("\\", "/").split("/")[:-1]):
-            if folder in self._packages:
-                return self._packages[folder]
-        imports: dict[str, int] = {}
-        for package, name in self._packages.items():
-            count = count_imports(data, package.encode())
-            if count:
-                imports[name] = imports.get(name, 0) + count
-        if imports:
-            return max(self._sorted, key=lambda name: imports.get(name, 0))
-        for name in self._sorted:
-            if any(symbol.encode() in data for symbol in self._profiles[name].get("symbols", ())):
-                return name
-        return GENERIC
-
-
-def count_imports(data: bytes, package: bytes) -> int:
-    """How many lines import `package` or something below it."""
-    count, position = 0, data.find(package)
-    while position >= 0:
-        end = position + len(package)
-        if (position == 0 or data[position - 1] not in _WORD) and (end == len(data) or data[end] not in _WORD):
-            start = max(data.rfind(b"\n", 0, position), data.rfind(b"\r", 0, position)) + 1
-            before = data[start:position].split()
-            if before == [b"from"] or (before[:1] == [b"import"] and before[-1:] != [b"as"]):
-                count += 1
-        position = data.find(package, end)
-    return count
 
 
 def stems(conjunctions: Iterable[Conjunction]) -> tuple[bytes, ...]:

@@ -10,7 +10,7 @@ from moelint.linter.profile import Profile
 
 FieldKind = Literal["name", "module", "names", "modules", "platforms", "words", "name table", "names table", "flag"]
 
-MODULE_FIELDS = frozenset({"owner", "leaf"})
+MODULE_FIELDS = frozenset({"owner", "method", "leaf"})
 _NOT_IDENTIFIERS = frozenset({"folds_anyway"})
 EXTENSION_KEYS = {
     "base": "The built-in profile to add to. Left out, the table is a whole profile.",
