@@ -84,6 +84,7 @@ def write(
     that cannot be written; a reader that closes the pipe early is no error.
     """
     stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
+    gap = ""
     for name, file in outputs:
         page = page_for(
             stdout if file is None else None, notes=options.notes, statistics=options.statistics, sources=sources
@@ -91,15 +92,16 @@ def write(
         text = _load(name).render(report, page)
         if file is None:
             _print(text, stdout)
+            gap = "\n" if text and stderr.isatty() else ""
         else:
             _save(text, file)
-    _print(summary_line(report, notes=options.notes) + "\n", stderr)
+    _print(f"{gap}{summary_line(report, notes=options.notes)}\n", stderr)
 
 
 def _load(name: str) -> Format:
     module = f"{__name__}.formats.{name}"
     try:
-        if name.isidentifier():
+        if name.isidentifier() and not name.startswith("_"):
             found: Format = import_module(module)
             return found
     except ModuleNotFoundError as error:

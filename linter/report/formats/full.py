@@ -24,4 +24,4 @@ def render(report: Report, page: Page) -> str:
         from moelint.linter.report.statistics import statistics_table
 
         blocks.append("".join(f"{line}\n" for line in statistics_table(report)))
-    return "\n".join(blocks) + ("\n" if blocks else "")
+    return "\n".join(blocks)
