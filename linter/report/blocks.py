@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moelint.linter.model import Diagnostic, Finding, Place, Region
+from moelint.linter.model import Diagnostic, Finding, Place
 from moelint.linter.report.frame import Row, Sources, Unreadable, frame
 from moelint.linter.report.page import Page
 from moelint.linter.report.text import one_line, shown_path
@@ -49,8 +49,8 @@ class Painter:
     def finding(self, finding: Finding) -> str:
         """A block of lines: header, message, frame, related places, help, and where to read more."""
         style, glyphs = _SEVERITY[finding.severity], self._glyphs
-        regions = (finding.region, *(place.region for place in finding.related))
-        gutter = len(str(max(_last_line(region) for region in regions)))
+        last = max(finding.region.end_line + _CONTEXT, *(place.region.end_line for place in finding.related), 0)
+        gutter = len(str(last))
         lines = [_text((f"{finding.severity}[{finding.code}]", style), (f" {finding.name}", "bold"))]
         lines += self._indented(finding.message)
         where = f"  in {one_line(finding.qualname)}" if finding.qualname else ""
@@ -132,10 +132,6 @@ class Painter:
 
 def _at(place: Finding | Place) -> str:
     return f"{one_line(shown_path(place.path))}:{place.region.line}:{place.region.col}"
-
-
-def _last_line(region: Region) -> int:
-    return max(region.line, region.end_line) + _CONTEXT
 
 
 def _arrow(arrow: str, gutter: int, *parts: tuple[str, str]) -> Text:
