@@ -1,0 +1,92 @@
+"""What the documents promise exists: commands in the Makefile, options in `--help`, files behind links."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / name for name in ("README.md", "DEVELOPERS.md", "CHANGELOG.md")] + sorted((ROOT / "docs").rglob("*.md"))
+_FENCE = re.compile(r"^```[a-z-]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(?:#[^)\s]*)?\)")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def commands(page: Path) -> list[str]:
+    """What a reader would type: the lines of code blocks, without a prompt or a comment, and the code in sentences."""
+    text = page.read_text(encoding="utf-8")
+    blocks = [line for block in _FENCE.findall(text) for line in block.splitlines()]
+    found = [*blocks, *_SPAN.findall(_FENCE.sub("", text))]
+    return [re.sub(r"^(\$|#|- run:|run:|entry:)\s+|\s+# .*$", "", line.strip()) for line in found]
+
+
+def test_readme_names_exactly_the_two_commands_to_start_with() -> None:
+    first_block = _FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))[0]
+    assert [line.partition("#")[0].strip() for line in first_block.splitlines()] == ["make lint", "make test"]
+
+
+def test_ci_runs_the_two_commands_of_the_readme() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert [line for line in script.splitlines() if line.startswith("make")] == ["make lint", "make test"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_make_commands_exist(page: Path) -> None:
+    named = {line.split()[1] for line in commands(page) if re.match(r"make [a-z]", line)}
+    known = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= known
+
+
+@cache
+def help_of(*command: str) -> str:
+    done = subprocess.run([sys.executable, *command, "--help"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def subcommands() -> list[str]:
+    return [path.stem.replace("_", "-") for path in (ROOT / "linter" / "commands").glob("[a-z]*.py")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_options_exist(page: Path) -> None:
+    known = set(_OPTION.findall("".join(help_of("-m", "moelint", name) for name in ("check", *subcommands()))))
+    known |= set(_OPTION.findall(help_of("-m", "moelint")))
+    own = [line for line in commands(page) if re.match(r"(\S*/)?moelint |(\S*/)?python -m moelint |--[a-z]", line)]
+    named = {option for line in own for option in _OPTION.findall(line)}
+    known |= set(_OPTION.findall(help_of("bench/compare.py"))) if "bench" in page.read_text(encoding="utf-8") else set()
+    assert named <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    targets = _LINK.findall(page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_option_is_documented() -> None:
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert set(_OPTION.findall(help_of("-m", "moelint", "check"))) - set(_OPTION.findall(text)) == set()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["lint"], ["lint", "SRC=somewhere"], ["lint", "RELEASE=sglang==0.5.23"], ["test"]]
+)
+def test_make_knows_what_to_run(arguments: list[str], tmp_path: Path) -> None:
+    """A dry run in a copy without an environment: set-up comes first, then the linter or the checks."""
+    for name in ("Makefile", "pyproject.toml", "setup.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    done = subprocess.run(["make", "-n", *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("python3 tools/venv.py .venv")
+    wanted = {"lint": "moelint check", "test": "python -m pytest"}[arguments[0]]
+    assert wanted in done.stdout
+    for assignment in arguments[1:]:
+        assert assignment.partition("=")[2] in done.stdout
