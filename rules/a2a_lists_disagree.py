@@ -67,7 +67,7 @@ class A2aListsDisagree(Rule):
         guards = guards_of(module)
         for cls in module.classes.values():
             init, forward = cls.methods.get("__init__"), cls.methods.get("forward")
-            if init is None or forward is None:
+            if init is None or forward is None or not _mentions_replication(module, init):
                 continue
             routes = list(route_tests(forward, cls))
             replicas = list(_replication_tests(init))
@@ -93,6 +93,11 @@ def _compare(
         tuple((test, "the shared expert is replicated under this test") for test in replicas),
         statement=decisive,
     )
+
+
+def _mentions_replication(module: Module, init: Function) -> bool:
+    segment = module.source.segment(init.node)
+    return b"replicated" in segment or b"tp_size=1" in segment
 
 
 def _replication_tests(init: Function) -> Iterator[ast.expr]:

@@ -7,8 +7,10 @@ up (three rounds at most); only functions whose source mentions a relevant name 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from moelint.linter.analysis.events import (
     Compared,
@@ -41,8 +43,6 @@ class Flow:
     events: list[Event] = field(default_factory=list)
     aliases: dict[str, dict[str, Value]] = field(default_factory=dict)
     """Class qualname -> attribute -> the factor stored there."""
-    definitions: dict[Function, dict[str, list[ast.expr]]] = field(default_factory=dict)
-    """Function -> local name -> the expressions bound to it."""
 
 
 def analyse(module: Module) -> Flow:
@@ -57,25 +57,28 @@ class _Analysis:
         self.aliases: dict[str, dict[str, Value]] = {}
         self.parameters: dict[Function, dict[str, Value]] = {}
         self.returns: dict[Function, Value] = {}
-        self.changed = False
+        self.fresh_names: set[str] = set()
+        self.fresh_functions: set[Function] = set()
         profile = self.profile
-        self._spelled = frozenset().union(
-            profile.factor, profile.flags, profile.runner_flags, profile.slot_weight, profile.wish
-        )
+        self._words = _pattern(
+            profile.factor | profile.flags | profile.runner_flags | profile.slot_weight | profile.wish
+            | profile.topk_weights | frozenset(profile.slot_sinks)
+        )  # fmt: skip
 
     def run(self) -> Flow:
         flow = Flow()
         events: dict[Function, list[Event]] = {}
-        for round_number in range(_ROUNDS):
-            self.changed = False
-            for function in self.module.functions:
-                if function.outer is None and not _is_kernel(function) and self._relevant(function):
-                    walk = _Walk(self, function)
-                    walk.run()
-                    events[function] = walk.events
-                    flow.definitions.update(walk.definitions)
-            if not self.changed or round_number == _ROUNDS - 1:
+        candidates = [f for f in self.module.functions if f.outer is None and not _is_kernel(f)]
+        pending = [f for f in candidates if self._words.search(self.module.source.segment(f.node))]
+        for _ in range(_ROUNDS):
+            self.fresh_names, self.fresh_functions = set(), set()
+            for function in pending:
+                walk = _Walk(self, function)
+                walk.run()
+                events[function] = walk.events
+            if not self.fresh_names and not self.fresh_functions:
                 break
+            pending = [f for f in candidates if self._affected(f)]
         seen: set[tuple[type, int, int, int, int]] = set()
         for function in self.module.functions:
             for event in events.get(function, ()):
@@ -100,31 +103,25 @@ class _Analysis:
         known = self.aliases.setdefault(cls.qualname, {})
         if attribute not in known:
             known[attribute] = value
-            self.changed = True
+            self.fresh_names.add(attribute)
 
     def note_parameter(self, function: Function, name: str, value: Value) -> None:
         known = self.parameters.setdefault(function, {})
         if name not in known:
             known[name] = value
-            self.changed = True
+            self.fresh_functions.add(function)
 
     def note_return(self, function: Function, value: Value) -> None:
         if function not in self.returns:
             self.returns[function] = value
-            self.changed = True
+            self.fresh_names.add(function.name)
 
-    def _relevant(self, function: Function) -> bool:
-        if function in self.parameters:
+    def _affected(self, function: Function) -> bool:
+        """Whether the last round found something that this function's walk did not know."""
+        if function in self.fresh_functions:
             return True
-        names: set[str] = set(self._spelled)
-        if function.cls is not None:
-            for ancestor in self.module.ancestry(function.cls):
-                names.update(self.aliases.get(ancestor.qualname, ()))
-        names.update(known.name for known in self.returns)
         segment = self.module.source.segment(function.node)
-        return any(name.encode() in segment for name in names) or any(
-            weights.encode() in segment for weights in self.profile.topk_weights
-        )
+        return any(name.encode() in segment for name in self.fresh_names)
 
 
 class _Walk:
@@ -136,7 +133,6 @@ class _Walk:
         self.profile = analysis.profile
         self.function = function
         self.events: list[Event] = []
-        self.definitions: dict[Function, dict[str, list[ast.expr]]] = {}
         self.guards: tuple[Guard, ...] = ()
         self.env: dict[str, Value] = {}
         self.statement: ast.stmt = function.node
@@ -148,7 +144,6 @@ class _Walk:
     def _enter(self, function: Function) -> None:
         outer, env = self.function, self.env
         self.function, self.env = function, dict(env)
-        self.definitions.setdefault(function, {})
         tainted = self.analysis.parameters.get(function, {})
         for parameter in function.parameters():
             name = parameter.arg
@@ -266,7 +261,6 @@ class _Walk:
         profile = self.profile
         if isinstance(target, ast.Name):
             name = target.id
-            self.definitions[self.function].setdefault(name, []).append(value_node)
             if value is not None:
                 relative = tuple(g for g in self.guards if g not in value.guards)
                 self.env[name] = Value(value.power, (*value.trace, Step(target, f"bound to `{name}`")), value.guards)
@@ -529,7 +523,8 @@ class _Walk:
                 )  # fmt: skip
             if keyword.arg in profile.slot_weight:
                 self._slot(keyword, keyword.value, "argument", f"{name}({keyword.arg}=)")
-        for argument in profile.slot_sinks.get(self._real_name(name), ()):
+        sink = self._real_name(name) if isinstance(node.func, ast.Name) else name
+        for argument in profile.slot_sinks.get(sink, ()):
             for keyword in node.keywords:
                 if keyword.arg == argument and argument not in profile.slot_weight:
                     self._slot(keyword, keyword.value, "argument", f"{name}({argument}=)")
@@ -553,15 +548,16 @@ class _Walk:
 
     def _real_name(self, name: str) -> str:
         """What a callee is called where it is defined: through a local alias and `import ... as`."""
-        for bound in self.definitions.get(self.function, {}).get(name, ()):
-            if terminal_name(bound) not in ("", name):
-                return terminal_name(bound)
+        if name not in self.module.imports:
+            for bound in self.module.definitions(self.function).get(name, ()):
+                if terminal_name(bound) not in ("", name):
+                    return terminal_name(bound)
         return self.module.imports.get(name, name).rsplit(".", 1)[-1]
 
     def _filler(self, node: ast.expr) -> ast.expr | None:
         """The value that `new_full`, `full`, `ones` ... puts into a column, through one local name."""
         if isinstance(node, ast.Name):
-            bound = self.definitions[self.function].get(node.id, [])
+            bound = self.module.definitions(self.function).get(node.id, [])
             return self._filler(bound[-1]) if bound and not isinstance(bound[-1], ast.Name) else None
         if isinstance(node, ast.Call):
             name = terminal_name(node.func)
@@ -633,6 +629,13 @@ class _Walk:
 
     def _emit(self, event: Event) -> None:
         self.events.append(event)
+
+
+@lru_cache(maxsize=16)
+def _pattern(words: frozenset[str]) -> re.Pattern[bytes]:
+    """One search for all words; shorter ones stand for the longer that contain them."""
+    stems = [word for word in words if not any(other != word and other in word for other in words)]
+    return re.compile("|".join(sorted(map(re.escape, stems))).encode() or b"(?!)")
 
 
 def _is_kernel(function: Function) -> bool:

@@ -240,7 +240,7 @@ class Guards:
 
     def _local(self, name: str, function: Function | None) -> tuple[list[ast.expr], Function] | None:
         while function is not None:
-            found = self.module.flow.definitions.get(function, {}).get(name)
+            found = self.module.definitions(function).get(name)
             if found:
                 return found, function
             if self._is_parameter(name, function):

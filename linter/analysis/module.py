@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,11 +85,22 @@ class Module:
         self.functions: list[Function] = []
         self.imports: dict[str, str] = {}
         self.constants: dict[str, ast.expr] = {}
+        self._definitions: dict[Function, dict[str, list[ast.expr]]] = {}
         self._collect(tree.body, "", None, None)
 
     @property
     def path(self) -> str:
         return self.source.path
+
+    def definitions(self, function: Function) -> dict[str, list[ast.expr]]:
+        """Local name -> the expressions bound to it in `function` itself, in source order."""
+        found = self._definitions.get(function)
+        if found is None:
+            found = self._definitions[function] = {}
+            for statement in _statements(function.node.body):
+                for name, value in simple_bindings(statement):
+                    found.setdefault(name, []).append(value)
+        return found
 
     @cached_property
     def flow(self) -> Flow:
@@ -144,8 +156,9 @@ class Module:
             else:
                 if outer is None:
                     self._collect_binding(statement, cls)
-                for block in _blocks(statement):
-                    self._collect(block, prefix, cls, outer)
+                if type(statement) in _COMPOUND:
+                    for block in _blocks(statement):
+                        self._collect(block, prefix, cls, outer)
 
     def _collect_binding(self, statement: ast.stmt, cls: Class | None) -> None:
         for name, value in simple_bindings(statement):
@@ -178,11 +191,17 @@ class Module:
 
 
 def simple_bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """`name = value` in its three spellings."""
+    """The names that a statement binds, with what they are bound to (the whole right side of an unpacked call)."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             if isinstance(target, ast.Name):
                 yield target.id, statement.value
+            elif isinstance(target, ast.Tuple):
+                values = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
+                paired = len(values) == len(target.elts)
+                for position, part in enumerate(target.elts):
+                    if isinstance(part, ast.Name):
+                        yield part.id, values[position] if paired else statement.value
     elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
         yield statement.target.id, statement.value
 
@@ -208,6 +227,13 @@ def dotted_name(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
+_COMPOUND = frozenset(
+    {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, ast.FunctionDef}
+    | {ast.AsyncFunctionDef, ast.ClassDef}
+    | ({ast.TryStar} if sys.version_info >= (3, 11) else set())
+)
+
+
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, None)
@@ -223,6 +249,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """All statements below `body`, not entering nested functions and classes."""
     for statement in body:
         yield statement
-        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        kind = type(statement)
+        if kind in _COMPOUND and kind not in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
             for block in _blocks(statement):
                 yield from _statements(block)
