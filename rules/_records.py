@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
-from moelint.linter.analysis.module import Class, Module, terminal_name
+from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 
 _PLAIN_BASES = frozenset({"object", "Module", "ABC", "Generic", "Protocol", "Layer"})
 _ENDINGS = ("Config", "Configuration", "Args", "Arguments", "Params", "Metadata", "Spec", "BaseModel", "NamedTuple")
@@ -12,6 +14,9 @@ _DECORATORS = frozenset({"dataclass", "define", "frozen", "attrs", "struct"})
 _METHODS = frozenset(
     {"__init__", "__post_init__", "__repr__", "__str__", "__eq__", "__hash__", "__iter__", "__getitem__", "to_dict"}
 )
+_STAND_IN_WORDS = frozenset({"fake", "meta", "abstract", "stub", "dummy", "mock"})
+_ALLOCATIONS = ("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like", "empty_strided")
+_SHAPES = frozenset({"size", "len", "numel", "dim", "int", "min", "max", "tuple", "list", "element_size", "range"})
 
 
 def is_record(cls: Class) -> bool:
@@ -32,3 +37,72 @@ def bases_are_known(module: Module, cls: Class) -> bool:
             if ast.unparse(plain) not in module.classes and terminal_name(plain) not in _PLAIN_BASES:
                 return False
     return True
+
+
+def is_stand_in(module: Module, function: Function) -> bool:
+    """Whether a function has the signature of another and none of its work: abstract, overload, fake kernel, stub."""
+    node = function.node
+    marks = [ast.unparse(decorator).lower() for decorator in node.decorator_list]
+    if any("abstract" in mark or "overload" in mark or _stands_in(mark) for mark in marks):
+        return True
+    if _stands_in(node.name) or (
+        function.cls is not None and any(terminal_name(base) == "Protocol" for base in function.cls.node.bases)
+    ):
+        return True
+    return _is_registered_fake(module, node.name) or computes_nothing(function)
+
+
+def is_allocation(node: ast.expr) -> bool:
+    """Whether an expression makes a fresh tensor with no content of its own."""
+    name = terminal_name(node) if isinstance(node, ast.Call) else ""
+    return name.removeprefix("new_") in _ALLOCATIONS
+
+
+def computes_nothing(function: Function) -> bool:
+    """Whether a body only refuses, returns its input, or returns constants and fresh tensors."""
+    parameters = {parameter.arg for parameter in function.parameters()}
+    fresh: set[str] = set()
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Assign) and is_allocation(node.value):
+            fresh.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    for node in _without_errors(function.node.body):
+        if isinstance(node, ast.Call) and not is_allocation(node) and terminal_name(node.func) not in _SHAPES:
+            return False
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            return False
+        if isinstance(node, ast.Return) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            if not all(_is_empty(part, parameters | fresh) for part in parts):
+                return False
+    return True
+
+
+def _without_errors(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes below `body` but those of `raise`."""
+    stack: list[ast.AST] = [*body]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, ast.Raise):
+            yield node
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _is_empty(node: ast.expr, names: set[str]) -> bool:
+    return isinstance(node, ast.Constant) or is_allocation(node) or (isinstance(node, ast.Name) and node.id in names)
+
+
+def _stands_in(name: str) -> bool:
+    return any(word in _STAND_IN_WORDS for word in re.split(r"[^a-z0-9]+|_", name.lower()))
+
+
+def _is_registered_fake(module: Module, name: str) -> bool:
+    if b"fake" not in module.source.data and b"meta" not in module.source.data:
+        return False
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            fakes = [keyword.value for keyword in node.keywords if keyword.arg and _stands_in(keyword.arg)]
+            if _stands_in(ast.unparse(node.func)):
+                fakes += node.args
+            if any(isinstance(value, ast.Name) and value.id == name for value in fakes):
+                return True
+    return False
