@@ -3,7 +3,7 @@
 #   make lint                             on the sample tree in fixtures/sample
 #   make lint SRC=path/to/code            on your code
 #   make lint RELEASE=sglang==0.5.23      on a release, fetched once with pip into .releases/
-#   make lint SRC=... ARGS="--format json"
+#   make lint SRC=... ARGS="--output json"
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -20,7 +20,7 @@ TREE ?= $(SAMPLE)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: lint test style types layers unit typeview format bench clean
+.PHONY: lint test style types layers generated unit typeview format generate bench clean
 
 # The sample tree is there to be complained about: findings are its success, silence (0) and errors (2) are not.
 lint: $(VENV)/.ready
@@ -34,7 +34,7 @@ else
 	else echo "expected findings in $(SAMPLE), got exit code $$rc" >&2; exit 2; fi
 endif
 
-test: style types layers unit
+test: style types layers generated unit
 
 style: $(VENV)/.ready-dev
 	$(BIN)/ruff check
@@ -47,6 +47,10 @@ types: $(VENV)/.ready-dev typeview
 layers: $(VENV)/.ready-dev typeview
 	PYTHONPATH=.typeview $(BIN)/lint-imports
 
+generated: $(VENV)/.ready-dev
+	$(BIN)/python tools/make_index.py --check
+	$(BIN)/python tools/make_rule_docs.py --check
+
 unit: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest
 
@@ -56,6 +60,10 @@ typeview: $(VENV)/.ready
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+generate: $(VENV)/.ready-dev
+	$(BIN)/python tools/make_index.py
+	$(BIN)/python tools/make_rule_docs.py
 
 # Speed against the peers, on TREE: make bench TREE=.releases/sglang-0.5.23 ARGS=--check
 bench: $(VENV)/.ready-bench
