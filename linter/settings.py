@@ -116,17 +116,16 @@ class Settings:
         """Whether a file or folder is left out of the run, itself or by a folder above it (up to `root`)."""
         return globs(self.exclude).matches(self.relative(path))
 
-    def ignored_in(self, path: str) -> tuple[str, ...]:
-        """The selectors that `per-file-ignores` switches off in `path`."""
+    def patterns_for(self, path: str) -> tuple[str, ...]:
+        """The patterns of `per-file-ignores` that cover `path`."""
         if not self.per_file_ignores:
             return ()
         relative = self.relative(path)
-        return tuple(
-            selector
-            for pattern, selectors in self.per_file_ignores.items()
-            if globs((pattern,)).matches(relative)
-            for selector in selectors
-        )
+        return tuple(pattern for pattern in self.per_file_ignores if globs((pattern,)).matches(relative))
+
+    def ignored_in(self, path: str) -> tuple[str, ...]:
+        """The selectors that `per-file-ignores` switches off in `path`."""
+        return tuple(word for pattern in self.patterns_for(path) for word in self.per_file_ignores[pattern])
 
 
 @dataclass(frozen=True, slots=True)
