@@ -16,64 +16,117 @@ FALSE: Node = 0
 TRUE: Node = 1
 _TERMINAL = 1 << 30
 
+Cube = dict[str, tuple[bool, tuple[Value, ...]]]
+"""A conjunction of literals: variable -> (positive, values). A negative entry means "none of these values"."""
+
 
 class Diagrams:
     """A universe of variables and the functions over them. Variables are ordered by first use."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
-        self._names: list[str] = []
-        self._nodes: list[tuple[int, tuple[tuple[Value, Node], ...], Node]] = [
-            (_TERMINAL, (), FALSE),
-            (_TERMINAL, (), TRUE),
-        ]
+        self.names: list[str] = []
+        self._var: list[int] = [_TERMINAL, _TERMINAL]
+        self._edges: list[tuple[tuple[Value, Node], ...]] = [(), ()]
+        self._default: list[Node] = [FALSE, TRUE]
         self._unique: dict[tuple[int, tuple[tuple[Value, Node], ...], Node], Node] = {}
-        self._memo: dict[tuple[str, Node, Node], Node] = {}
+        self._and: dict[tuple[Node, Node], Node] = {}
+        self._or: dict[tuple[Node, Node], Node] = {}
+        self._not: dict[Node, Node] = {FALSE: TRUE, TRUE: FALSE}
+        self._support: dict[Node, frozenset[int]] = {FALSE: frozenset(), TRUE: frozenset()}
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._var)
 
     def variable(self, name: str) -> int:
         """The position of `name` in the order, which is created if it is new."""
         index = self._index.get(name)
         if index is None:
-            index = self._index[name] = len(self._names)
-            self._names.append(name)
+            index = self._index[name] = len(self.names)
+            self.names.append(name)
         return index
 
     def literal(self, name: str, values: Iterable[Value] = (True,)) -> Node:
         """The function `name in values`."""
-        return self._make(self.variable(name), dict.fromkeys(values, TRUE), FALSE)
-
-    def conj(self, a: Node, b: Node) -> Node:
-        return self._apply("and", a, b)
-
-    def disj(self, a: Node, b: Node) -> Node:
-        return self.neg(self.conj(self.neg(a), self.neg(b)))
+        return self._make(self.variable(name), [(value, TRUE) for value in values], FALSE)
 
     def neg(self, a: Node) -> Node:
-        return self._apply("not", a, a)
+        done = self._not.get(a)
+        if done is None:
+            edges = [(value, self.neg(child)) for value, child in self._edges[a]]
+            done = self._make(self._var[a], edges, self.neg(self._default[a]))
+            self._not[a] = done
+            self._not[done] = a
+        return done
+
+    def conj(self, a: Node, b: Node) -> Node:
+        if a == FALSE or b == FALSE:
+            return FALSE
+        if a == TRUE or a == b:
+            return b
+        if b == TRUE:
+            return a
+        key = (a, b) if a < b else (b, a)
+        done = self._and.get(key)
+        if done is None:
+            done = self._and[key] = self._apply(self.conj, a, b)
+        return done
+
+    def disj(self, a: Node, b: Node) -> Node:
+        if a == TRUE or b == TRUE:
+            return TRUE
+        if a == FALSE or a == b:
+            return b
+        if b == FALSE:
+            return a
+        key = (a, b) if a < b else (b, a)
+        done = self._or.get(key)
+        if done is None:
+            done = self._or[key] = self._apply(self.disj, a, b)
+        return done
+
+    def minus(self, a: Node, b: Node) -> Node:
+        """`a and not b`."""
+        return self.conj(a, self.neg(b))
+
+    def all_of(self, nodes: Iterable[Node]) -> Node:
+        result = TRUE
+        for node in nodes:
+            result = self.conj(result, node)
+        return result
+
+    def any_of(self, nodes: Iterable[Node]) -> Node:
+        result = FALSE
+        for node in nodes:
+            result = self.disj(result, node)
+        return result
 
     def ite(self, test: Node, then: Node, other: Node) -> Node:
-        return self.disj(self.conj(test, then), self.conj(self.neg(test), other))
+        return self.disj(self.conj(test, then), self.minus(other, test))
 
     def implies(self, a: Node, b: Node) -> bool:
-        return self.conj(a, self.neg(b)) == FALSE
+        return self.minus(a, b) == FALSE
 
     def exists(self, a: Node, hidden: Callable[[str], bool]) -> Node:
         """Project out every variable whose name `hidden` accepts."""
-        memo: dict[Node, Node] = {FALSE: FALSE, TRUE: TRUE}
+        gone = {variable for variable in self._variables(a) if hidden(self.names[variable])}
+        if not gone:
+            return a
+        memo: dict[Node, Node] = {}
 
         def go(node: Node) -> Node:
+            if not gone & self._variables(node):
+                return node
             done = memo.get(node)
             if done is None:
-                var, edges, default = self._nodes[node]
-                if hidden(self._names[var]):
-                    done = go(default)
+                edges = [(value, go(child)) for value, child in self._edges[node]]
+                default = go(self._default[node])
+                if self._var[node] in gone:
+                    done = default
                     for _, child in edges:
-                        done = self.disj(done, go(child))
+                        done = self.disj(done, child)
                 else:
-                    done = self._make(var, {value: go(child) for value, child in edges}, go(default))
+                    done = self._make(self._var[node], edges, default)
                 memo[node] = done
             return done
 
@@ -86,88 +139,142 @@ class Diagrams:
         def go(node: Node) -> Node:
             done = memo.get(node)
             if done is None:
-                var, edges, default = self._nodes[node]
-                name = self._names[var]
+                name = self.names[self._var[node]]
                 if name in assignment:
-                    done = go(dict(edges).get(assignment[name], default))
+                    done = go(dict(self._edges[node]).get(assignment[name], self._default[node]))
                 else:
-                    done = self._make(var, {value: go(child) for value, child in edges}, go(default))
+                    edges = [(value, go(child)) for value, child in self._edges[node]]
+                    done = self._make(self._var[node], edges, go(self._default[node]))
                 memo[node] = done
             return done
 
         return go(a)
 
+    def evaluate(self, a: Node, assignment: Mapping[str, Value]) -> bool:
+        """The truth of `a` at a point; variables that are not named take a value nobody mentions."""
+        while a > TRUE:
+            value = assignment.get(self.names[self._var[a]], _OTHER)
+            a = dict(self._edges[a]).get(value, self._default[a])
+        return a == TRUE
+
     def support(self, a: Node) -> set[str]:
         """The names of the variables that `a` depends on."""
+        return {self.names[variable] for variable in self._variables(a)}
+
+    def values(self, a: Node, name: str) -> set[Value]:
+        """The values of the variable `name` that `a` tells apart."""
+        variable = self._index.get(name)
+        found: set[Value] = set()
         seen: set[Node] = set()
-        names: set[str] = set()
         stack = [a]
         while stack:
             node = stack.pop()
-            if node in seen or node in (FALSE, TRUE):
+            if node <= TRUE or node in seen:
                 continue
             seen.add(node)
-            var, edges, default = self._nodes[node]
-            names.add(self._names[var])
-            stack.append(default)
-            stack.extend(child for _, child in edges)
-        return names
+            if self._var[node] == variable:
+                found.update(value for value, _ in self._edges[node])
+            stack.append(self._default[node])
+            stack.extend(child for _, child in self._edges[node])
+        return found
 
-    def cubes(self, a: Node) -> Iterator[dict[str, tuple[bool, tuple[Value, ...]]]]:
-        """The paths to TRUE: variable -> (positive, values). A negative entry means "none of these values"."""
+    def cubes(self, a: Node) -> Iterator[Cube]:
+        """The paths to TRUE, disjoint, covering `a`."""
         if a == FALSE:
             return
         if a == TRUE:
             yield {}
             return
-        var, edges, default = self._nodes[a]
-        name = self._names[var]
+        name = self.names[self._var[a]]
         by_child: dict[Node, list[Value]] = {}
-        for value, child in edges:
+        for value, child in self._edges[a]:
             by_child.setdefault(child, []).append(value)
         for child, values in by_child.items():
             for rest in self.cubes(child):
                 yield {name: (True, tuple(values)), **rest}
-        for rest in self.cubes(default):
-            yield {name: (False, tuple(value for value, _ in edges)), **rest}
+        for rest in self.cubes(self._default[a]):
+            yield {name: (False, tuple(value for value, _ in self._edges[a])), **rest}
 
-    def _make(self, var: int, edges: Mapping[Value, Node], default: Node) -> Node:
-        kept = tuple(sorted(((v, c) for v, c in edges.items() if c != default), key=lambda e: repr(e[0])))
+    def of_cube(self, cube: Cube) -> Node:
+        """The function of a conjunction of literals."""
+        result = TRUE
+        for name, (positive, values) in cube.items():
+            literal = self.literal(name, values)
+            result = self.conj(result, literal if positive else self.neg(literal))
+        return result
+
+    def pick(self, a: Node, cost: Callable[[str, Value], int]) -> Cube | None:
+        """The cheapest path to TRUE; `cost(name, None)` is the price of the default branch."""
+        if a == FALSE:
+            return None
+        best: dict[Node, tuple[int, Value, bool]] = {FALSE: (1 << 40, None, False), TRUE: (0, None, False)}
+
+        def price(node: Node) -> int:
+            found = best.get(node)
+            if found is None:
+                name = self.names[self._var[node]]
+                found = (price(self._default[node]) + cost(name, None), None, False)
+                for value, child in self._edges[node]:
+                    total = price(child) + cost(name, value)
+                    if total < found[0]:
+                        found = (total, value, True)
+                best[node] = found
+            return found[0]
+
+        price(a)
+        cube: Cube = {}
+        while a > TRUE:
+            _, value, taken = best[a]
+            name = self.names[self._var[a]]
+            if taken:
+                cube[name] = (True, (value,))
+                a = dict(self._edges[a])[value]
+            else:
+                cube[name] = (False, tuple(other for other, _ in self._edges[a]))
+                a = self._default[a]
+        return cube
+
+    def _variables(self, a: Node) -> frozenset[int]:
+        found = self._support.get(a)
+        if found is None:
+            found = self._variables(self._default[a]) | {self._var[a]}
+            for _, child in self._edges[a]:
+                found |= self._variables(child)
+            self._support[a] = found
+        return found
+
+    def _make(self, var: int, edges: Iterable[tuple[Value, Node]], default: Node) -> Node:
+        kept = [edge for edge in edges if edge[1] != default]
         if not kept:
             return default
-        key = (var, kept, default)
+        if len(kept) > 1:
+            kept.sort(key=_edge_order)
+        key = (var, tuple(kept), default)
         node = self._unique.get(key)
         if node is None:
-            node = self._unique[key] = len(self._nodes)
-            self._nodes.append(key)
+            node = self._unique[key] = len(self._var)
+            self._var.append(var)
+            self._edges.append(key[1])
+            self._default.append(default)
         return node
 
-    def _apply(self, op: str, a: Node, b: Node) -> Node:
-        if op == "not":
-            if a in (FALSE, TRUE):
-                return TRUE - a
-        elif FALSE in (a, b):
-            return FALSE
-        elif a == TRUE or a == b:
-            return b
-        elif b == TRUE:
-            return a
-        if a > b and op == "and":
-            a, b = b, a
-        key = (op, a, b)
-        done = self._memo.get(key)
-        if done is None:
-            var_a, edges_a, default_a = self._nodes[a]
-            var_b, edges_b, default_b = self._nodes[b]
-            var = min(var_a, var_b)
-            table_a = dict(edges_a) if var_a == var else {}
-            table_b = dict(edges_b) if var_b == var else {}
-            rest_a = default_a if var_a == var else a
-            rest_b = default_b if var_b == var else b
-            edges = {
-                value: self._apply(op, table_a.get(value, rest_a), table_b.get(value, rest_b))
-                for value in {*table_a, *table_b}
-            }
-            done = self._make(var, edges, self._apply(op, rest_a, rest_b))
-            self._memo[key] = done
-        return done
+    def _apply(self, op: Callable[[Node, Node], Node], a: Node, b: Node) -> Node:
+        var_a, var_b = self._var[a], self._var[b]
+        if var_a == var_b:
+            table_a, table_b = dict(self._edges[a]), dict(self._edges[b])
+            rest_a, rest_b = self._default[a], self._default[b]
+            edges = [
+                (value, op(table_a.get(value, rest_a), table_b.get(value, rest_b)))
+                for value in table_a.keys() | table_b.keys()
+            ]
+            return self._make(var_a, edges, op(rest_a, rest_b))
+        if var_a < var_b:
+            return self._make(var_a, [(v, op(child, b)) for v, child in self._edges[a]], op(self._default[a], b))
+        return self._make(var_b, [(v, op(a, child)) for v, child in self._edges[b]], op(a, self._default[b]))
+
+
+_OTHER: Value = "<a value that no test names>"
+
+
+def _edge_order(edge: tuple[Value, Node]) -> tuple[str, str]:
+    return (type(edge[0]).__name__, str(edge[0]))
