@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -100,11 +101,16 @@ class _Tree:
             for candidate in (path + ".py", os.path.join(path, "__init__.py")):
                 if os.path.isfile(candidate):
                     try:
-                        with open(candidate, "rb") as stream:
-                            return _Definitions(ast.parse(stream.read()))
+                        return _Definitions(_parse(candidate))
                     except (OSError, SyntaxError, ValueError, RecursionError) as error:
                         return f"{candidate} cannot be read: {error}"
         return _Definitions(ast.Module([], []))
+
+
+def _parse(path: str) -> ast.Module:
+    with open(path, "rb") as stream, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(stream.read())
 
 
 class _Definitions:
