@@ -139,7 +139,7 @@ def _count(value: Any, where: str, context: Context) -> Iterator[str]:
 
 def _outputs(value: Any, where: str, context: Context) -> Iterator[str]:
     from moelint.linter.errors import UsageError
-    from moelint.linter.report import format_names, parse_outputs
+    from moelint.linter.outputs import format_names, parse_outputs
 
     formats = format_names()
     before, items = True, [value] if isinstance(value, str) else value

@@ -11,19 +11,20 @@ import sys
 from importlib import import_module
 
 from moelint.linter.errors import UsageError
+from moelint.linter.outputs import format_names, parse_outputs
 from moelint.linter.report.page import page_for
 from moelint.linter.report.summary import summary_line
 
+__all__ = ["format_names", "parse_outputs", "write"]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Protocol, TextIO
 
     from moelint.linter.model import Report
+    from moelint.linter.outputs import Output
     from moelint.linter.report.page import Page
-
-    Output = tuple[str, str | None]
-    """A format and the file it goes to; None is standard output."""
 
     class Options(Protocol):
         """What a report must know of the command line."""
@@ -41,32 +42,6 @@ if TYPE_CHECKING:
 
         def render(self, report: Report, page: Page) -> str:
             """The whole report as text that ends in a newline, or is empty."""
-
-
-def parse_outputs(specs: Iterable[str], *, tty: bool) -> list[Output]:
-    """Read `FORMAT[:FILE]` arguments; without any, `full` on a terminal and `concise` elsewhere.
-
-    The first colon ends the format, so `json:C:\\ci\\report.json` works. `-` is standard output. Raises UsageError.
-    """
-    outputs: list[Output] = []
-    for spec in specs:
-        name, colon, path = spec.partition(":")
-        _load(name)
-        if colon and not path:
-            raise UsageError(f"--output {spec}: the file name after the colon is missing")
-        outputs.append((name, path if path and path != "-" else None))
-    targets = [file for _, file in outputs]
-    for file in dict.fromkeys(targets):
-        if targets.count(file) > 1:
-            raise UsageError(f"two --output formats go to {file or 'standard output'}: give one of them another FILE")
-    return outputs or [("full" if tty else "concise", None)]
-
-
-def format_names() -> list[str]:
-    """The formats there are, sorted."""
-    from pkgutil import iter_modules
-
-    return sorted(info.name for info in iter_modules([os.path.join(os.path.dirname(__file__), "formats")]))
 
 
 def write(
@@ -89,25 +64,14 @@ def write(
         page = page_for(
             stdout if file is None else None, notes=options.notes, statistics=options.statistics, sources=sources
         )
-        text = _load(name).render(report, page)
+        style: Format = import_module(f"{__name__}.formats.{name}")
+        text = style.render(report, page)
         if file is None:
             _print(text, stdout)
             gap = "\n" if text and stderr.isatty() else ""
         else:
             _save(text, file)
     _print(f"{gap}{summary_line(report, notes=options.notes)}\n", stderr)
-
-
-def _load(name: str) -> Format:
-    module = f"{__name__}.formats.{name}"
-    try:
-        if name.isidentifier() and not name.startswith("_"):
-            found: Format = import_module(module)
-            return found
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-    raise UsageError(f"unknown output format {name!r}: choose from {', '.join(format_names())}")
 
 
 def _print(text: str, stream: TextIO) -> None:

@@ -78,7 +78,8 @@ def test_the_first_colon_ends_the_format(spec: str, expected: tuple[str, str | N
 @pytest.mark.parametrize(
     ("specs", "words"),
     [
-        (["xml"], "unknown output format 'xml': choose from concise, full, json"),
+        (["yaml"], "unknown output format 'yaml': choose from concise, full, json"),
+        (["jsn:x"], "unknown output format 'jsn'; did you mean 'json'?"),
         ([r"C:\ci\out.json"], "unknown output format 'C'"),
         (["json:"], "file name after the colon is missing"),
         (["json", "concise"], "standard output"),
