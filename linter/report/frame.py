@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from moelint.linter.model import Region
@@ -109,15 +110,20 @@ class _Line:
     def __init__(self, raw: str, unicode: bool) -> None:
         self.raw = raw
         self._ellipsis = "…" if unicode else "~"
-        self.shown: list[str] = []
-        self.at = [0]
-        for char in raw:
-            cell = self.at[-1]
+        self.shown: Sequence[str] = raw
+        self.at: Sequence[int] = range(len(raw) + 1)
+        if not (raw.isascii() and raw.isprintable()):
+            self._lay_out(unicode)
+
+    def _lay_out(self, unicode: bool) -> None:
+        self.shown, self.at = shown_all, at = [], [0]
+        for char in self.raw:
+            cell = at[-1]
             shown = " " * (_TAB - cell % _TAB) if char == "\t" else printable(char)
             if not (unicode or shown.isascii()):
                 shown = "?" * cells(shown)
-            self.shown.append(shown)
-            self.at.append(cell + cells(shown))
+            shown_all.append(shown)
+            at.append(cell + cells(shown))
 
     def cell(self, col: int) -> int:
         """The cell of the 1-based column `col`, which may lie behind the end."""
@@ -128,15 +134,10 @@ class _Line:
         total = self.at[-1]
         right = left + width
         low, high = left + (left > 0), right - (total > right)
-        kept = [
-            shown
-            for shown, here, behind in zip(self.shown, self.at, self.at[1:], strict=False)
-            if here >= low and behind <= high
-        ]
-        inner = [here for here, behind in zip(self.at, self.at[1:], strict=False) if here >= low and behind <= high]
-        pad = inner[0] - left if inner else 0
+        first, last = bisect_left(self.at, low), bisect_right(self.at, high) - 1
+        pad = self.at[first] - left if first < last else 0
         text = self._ellipsis.ljust(pad) if left and total > left else " " * pad
-        text = (text + "".join(kept)).rstrip() + (self._ellipsis if total > right else "")
+        text = (text + "".join(self.shown[first:last])).rstrip() + (self._ellipsis if total > right else "")
         start, end = max(start - left, 0), min(end - left, width)
         return text, start, max(end, start)
 
