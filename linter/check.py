@@ -1,73 +1,67 @@
-"""The one core function: files and settings in, report out."""
+"""The one core function, `check`: files and orders in, report out. On the start-up path.
+
+discover -> (cache) -> search bytes -> (cache) -> analyse -> report. What a file yields depends on that file and the
+plan alone. Facts about several files would be gathered between the search and the analysis, and their hash would
+become part of the hash of an entry.
+"""
 
 from __future__ import annotations
 
 import os
 
-from moelint.linter import defaults, discovery, records, registry
-from moelint.linter.prefilter import MARK, Prefilter, read
+from moelint.linter import pool, reading, records, registry
+from moelint.linter.discovery import Excludes, Found, discover
+from moelint.linter.worker import Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
+    from moelint.linter.cache import Cache
     from moelint.linter.model import Report
-    from moelint.linter.options import Options
+    from moelint.linter.plan import Plan
     from moelint.linter.records import Record
+    from moelint.linter.worker import Scan
 
-MAX_BYTES = 10_000_000
+    Progress = Callable[[int, int], object]
+    """Called with the number of files whose analysis has begun, and of all that need one."""
+
+_MANY = 64
+"""From this number of files on, the cache is asked before any is read, and files are searched by stems."""
+_WORTH_CACHING = 100_000
+"""From this number of bytes to analyse on, the cache is asked in smaller runs too."""
+_SEARCH_SHARE = 400
+_ANALYSE_SHARE = 250_000
+"""Files to search, and bytes to analyse, that are worth the start of one more process."""
 
 
 class Outcome:
-    """What a run found, in plain tuples."""
+    """What a run found, as plain tuples by path."""
 
     def __init__(self) -> None:
         self.records: list[tuple[str, Record]] = []
+        """The files that yielded anything, in order."""
         self.files = 0
         self.parsed = 0
         self.cached = 0
         self.profiles: set[str] = set()
 
 
-def run(paths: Sequence[str], options: Options) -> Outcome:
-    """Check `paths`. Raises UsageError for a path that does not exist."""
-    rules = _selected(options)
-    profiles = registry.profile_data()
-    prefilter = Prefilter(rules, profiles, options.profile)
-    outcome = Outcome()
-    engine = None
-    built = {}
-
-    def profile(name: str):
-        if name not in built:
-            built[name] = registry.build_profile(profiles[name])
-        return built[name]
-
-    for path in discovery.discover(paths, frozenset(defaults.EXCLUDE)):
-        outcome.files += 1
-        data = read(path, MAX_BYTES)
-        if data is None or not prefilter.survives(data):
-            continue
-        name, chosen = prefilter.select(path, data)
-        outcome.profiles.add(name)
-        if not chosen:
-            continue
-        if engine is None:
-            from moelint.linter.engine import Engine
-
-            engine = Engine(profile, lambda rule: None)
-        record = engine.check(path, path, data, name, chosen)
-        outcome.parsed += record[3]
-        if record[0] or record[1] or record[2]:
-            outcome.records.append((path, record))
-    return outcome
+def check(paths: Sequence[str], plan: Plan, texts: Mapping[str, bytes] | None = None) -> Report:
+    """Check files and folders. `texts` holds the bytes of paths that are not to be read from disk. Raises UsageError
+    for a path that is neither on disk nor in `texts`."""
+    return report(run(paths, plan, texts))
 
 
-def check(paths: Sequence[str], options: Options) -> Report:
-    return to_report(run(paths, options))
+def run(
+    paths: Sequence[str], plan: Plan, texts: Mapping[str, bytes] | None = None, progress: Progress | None = None
+) -> Outcome:
+    """`check` without the report, whose classes take longer to import than a small run."""
+    return _Run(plan, texts or {}, progress).run(paths)
 
 
-def to_report(outcome: Outcome) -> Report:
+def report(outcome: Outcome) -> Report:
+    """The report of a run."""
     from moelint.linter.model import Report
 
     rules = {rule.code: rule for rule in registry.entries()}
@@ -82,10 +76,124 @@ def to_report(outcome: Outcome) -> Report:
     )
 
 
-def _selected(options: Options) -> list[registry.RuleEntry]:
-    from moelint.linter.settings import Known, Selection
+class _Run:
+    def __init__(self, plan: Plan, texts: Mapping[str, bytes], progress: Progress | None) -> None:
+        self._plan = plan
+        self._texts = {os.path.abspath(path): text for path, text in texts.items()}
+        self._progress = progress
+        self._jobs = plan.jobs or pool.processors()
+        self._worker = Worker(plan, self._texts, hashing=plan.cache_dir is not None)
+        self._cache: Cache | None = None
+        self._started = 0
+        self._outcome = Outcome()
+        self._yielded: dict[str, Record] = {}
 
-    layer = Selection(
-        tuple(options.select) or None, tuple(options.ignore), tuple(options.extend_select), tuple(options.extend_ignore)
-    )
-    return [rule for rule in registry.entries() if layer.decide(rule, True)]
+    def run(self, paths: Sequence[str]) -> Outcome:
+        excludes = Excludes(self._plan.exclude, self._plan.root)
+        found = discover(paths, excludes, force_exclude=self._plan.force_exclude, texts=self._texts)
+        many = len(found.files) >= _MANY
+        if many:
+            self._open_cache()
+        hits = self._search(self._changed(found.files), found.may_be_gone, many)
+        if sum(hit[1][2] for hit in hits) >= _WORTH_CACHING:
+            self._open_cache()
+        self._analyse(self._unknown(hits))
+        if self._cache is not None:
+            self._cache.save()
+        return self._finish(found)
+
+    def _open_cache(self) -> None:
+        if self._cache is None and self._plan.cache_dir is not None:
+            import time
+
+            from moelint.linter.cache import Cache, key_of
+
+            self._started = time.time_ns()
+            self._cache = Cache(self._plan.cache_dir, key_of(self._plan.fingerprint()))
+
+    def _changed(self, files: Sequence[str]) -> Sequence[str]:
+        """The files that something has touched since their result was noted."""
+        if self._cache is None:
+            return files
+        todo: list[str] = []
+        for path in files:
+            try:
+                stamp = reading.stamp_of(os.stat(path))
+            except OSError:
+                todo.append(path)
+                continue
+            entry = self._cache.by_stamp(self._plan.project_path(path), stamp)
+            if entry is None or (self._texts and os.path.abspath(path) in self._texts):
+                todo.append(path)
+            else:
+                self._reuse(path, entry[2], entry[3])
+        return todo
+
+    def _search(self, paths: Sequence[str], may_be_gone: Container[str], many: bool) -> list[Scan]:
+        """The files in which a rule may fire, biggest first."""
+        processes = min(self._jobs, len(paths) // _SEARCH_SHARE)
+        scan = self._worker.scan_in_bulk if many else self._worker.scan
+        hits: list[Scan] = []
+        for found in pool.share(scan, paths, processes, self._worker.prepare if processes > 1 else None):
+            path, _, _, _, codes, problem = found
+            if problem is not None:
+                if problem[0] != reading.VANISHED or path not in may_be_gone:
+                    self._yielded[path] = ((), (), (problem,), False)
+            elif codes:
+                hits.append(found)
+            else:
+                self._note(found, None)
+        return sorted(hits, key=lambda hit: -hit[1][2])
+
+    def _unknown(self, hits: list[Scan]) -> list[Scan]:
+        """Those of `hits` whose bytes the cache does not know."""
+        if self._cache is None:
+            return hits
+        unknown: list[Scan] = []
+        for hit in hits:
+            entry = self._cache.by_content(self._plan.project_path(hit[0]), hit[2])
+            if entry is None:
+                unknown.append(hit)
+            else:
+                self._reuse(hit[0], entry[2], entry[3])
+                self._note(hit, entry[3])
+        return unknown
+
+    def _analyse(self, hits: list[Scan]) -> None:
+        processes = min(self._jobs, sum(hit[1][2] for hit in hits) // _ANALYSE_SHARE)
+        if processes > 1:
+            self._worker.prepare()
+        for hit, record in pool.share(self._worker.analyse, hits, processes, tick=self._progress):
+            self._outcome.parsed += record[3]
+            self._keep(hit[0], hit[3], record)
+            if hit[5] is None:
+                self._note(hit, record)
+
+    def _reuse(self, path: str, profile: str, record: Record | None) -> None:
+        self._outcome.cached += 1
+        if record is not None:
+            self._keep(path, profile, record)
+
+    def _keep(self, path: str, profile: str, record: Record) -> None:
+        if profile:
+            self._outcome.profiles.add(profile)
+        if any(record[:3]):
+            self._yielded[path] = record
+
+    def _note(self, scan: Scan, record: Record | None) -> None:
+        """Put a result into the cache, with the file's stamp only if a later change must show in it."""
+        path, stamp, hashed, profile, _, _ = scan
+        if self._cache is None or not stamp[0]:
+            return
+        trusted = stamp if reading.is_settled(stamp, self._started) else None
+        if trusted or record is not None:
+            self._cache.store(self._plan.project_path(path), (trusted, hashed, profile, record))
+
+    def _finish(self, found: Found) -> Outcome:
+        outcome = self._outcome
+        outcome.files = len(found.files)
+        for folder, reason in found.unreadable:
+            problem = "MOE-E010", 1, f"the folder cannot be listed ({reason}): change its permissions", False
+            outcome.records.append((folder, ((), (), (problem,), False)))
+        outcome.records += [(path, self._yielded[path]) for path in found.files if path in self._yielded]
+        return outcome

@@ -1,98 +1,159 @@
 """One file: parse it, run the rules, number the findings, apply the suppressions.
 
-What a file yields travels as plain tuples (`Record`): through the pool, into the cache and out of it.
+What a file yields depends on its bytes, its path and the plan alone. It travels as plain tuples (`Record`): through
+the pool, into the cache and out of it.
 """
 
 from __future__ import annotations
 
 import ast
+import os
+import tokenize
+import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from moelint.linter import registry
 from moelint.linter.analysis.module import Module
+from moelint.linter.decoding import to_utf8
 from moelint.linter.identity import Identities
 from moelint.linter.source import Source
+from moelint.linter.suppress import MARK, Suppressions
 
 if TYPE_CHECKING:
-    from moelint.linter.profile import Profile
-    from moelint.linter.records import FindingRow, Problem, Record, RelatedRow
-    from moelint.linter.registry import RuleEntry
-    from moelint.linter.rule import Draft
+    from collections.abc import Iterable
 
-_DEEP = "nested too deeply to be analysed: split the expression or leave the file out"
+    from moelint.linter.plan import Plan
+    from moelint.linter.profile import Profile
+    from moelint.linter.records import FindingRow, Problem, Record
+    from moelint.linter.registry import RuleEntry
+    from moelint.linter.rule import Draft, Rule
+
+NOTHING: Record = ((), (), (), False)
+_DEEP: Problem = ("MOE-E004", 1, "nested too deeply to be analysed: split the expression or exclude the file", False)
 
 
 class Engine:
     """Checks files one after the other. Holds what the files share: rule classes and profiles."""
 
-    def __init__(self, profile: Callable[[str], Profile], severity: Callable[[RuleEntry], str | None]) -> None:
-        self._profile = profile
-        self._severity = severity
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._profiles: dict[str, Profile] = {}
+        self._classes: dict[str, type[Rule]] = {}
 
-    def check(self, path: str, project_path: str, data: bytes, profile: str, rules: Sequence[RuleEntry]) -> Record:
-        """Run `rules` over the bytes of one file. Never raises for what the file holds."""
+    def prepare(self, rules: Iterable[RuleEntry]) -> None:
+        """Import `rules` now, before processes are forked."""
+        for rule in rules:
+            self._class(rule)
+
+    def check(self, path: str, data: bytes, profile: str, rules: Sequence[RuleEntry]) -> Record:
+        """Run those of `rules` that are meant for the file over its bytes. `path` is absolute. Never raises for what
+        the file holds."""
         facts = self._profile(profile)
         role = facts.role(facts.module_name(path))
-        rules = [rule for rule in rules if role in rule.roles and (facts.has_helpers or not rule.needs_helpers)]
+        allowed = self._plan.rules_for(path, rules)
+        rules = [r for r in allowed if role in r.roles and (facts.has_helpers or not r.needs_helpers)]
         if not rules:
-            return ((), (), (), False)
+            return NOTHING
         try:
-            tree = parse(data)
-        except (SyntaxError, ValueError) as error:
-            return ((), (), (_syntax_problem(error),), True)
+            data = to_utf8(data)
+            module = Module(Source(path, data), _parse(data), facts)
+        except SyntaxError as error:
+            problem = "MOE-E002", error.lineno or 1, f"the file does not parse: {error.msg}", False
+            return ((), (), (problem,), True)
         except (RecursionError, MemoryError):
-            return ((), (), (("MOE-E004", 1, _DEEP, False),), True)
-        return self._run(Module(Source(path, data), tree, facts), project_path, rules)
+            return ((), (), (_DEEP,), True)
+        try:
+            return self._run(module, rules)
+        finally:
+            _release(module)
 
-    def _run(self, module: Module, project_path: str, rules: Sequence[RuleEntry]) -> Record:
-        drafts: list[tuple[RuleEntry, Draft]] = []
+    def _run(self, module: Module, rules: Sequence[RuleEntry]) -> Record:
+        rows: list[FindingRow] = []
         problems: list[Problem] = []
+        crashes: dict[str, list[RuleEntry]] = {}
+        failed: set[str] = set()
+        identities = Identities(self._plan.project_path(module.path), module.tree)
         for rule in rules:
             try:
-                found = [(rule, draft) for draft in rule.load()().check(module)]
-            except Exception as error:  # a rule may fail in any way; the others must still run
-                problems.append(_crash(rule, error))
-            else:
-                drafts += found
-        identities = Identities(project_path, module.tree)
-        rows: list[FindingRow] = []
-        for rule, draft in drafts:
-            region = module.source.region(draft.node)
-            related: list[RelatedRow] = []
-            for node, message in draft.related:
-                place = module.source.region(node)
-                related.append((place.line, place.col, place.end_line, place.end_col, message))
-            rows.append(
-                (
-                    region.line,
-                    region.col,
-                    region.end_line,
-                    region.end_col,
-                    rule.code,
-                    draft.message,
-                    draft.qualname,
-                    draft.severity or self._severity(rule) or rule.severity,
-                    tuple(related),
-                    identities.of(rule.name, draft.qualname, draft.statement or draft.node),
-                )
-            )
+                rows += self._rows(rule, module, identities)
+            except (RecursionError, MemoryError):
+                failed.add(rule.code)
+                problems.append(_DEEP)
+            except Exception as error:  # a rule may fail in any way, and the others must still run
+                failed.add(rule.code)
+                crashes.setdefault(_cause(error), []).append(rule)
+        problems += [_crash(cause, victims) for cause, victims in crashes.items()]
         rows.sort()
-        return (tuple(rows), (), tuple(problems), True)
+        hidden: list[FindingRow] = []
+        if MARK in module.source.data:
+            try:
+                suppressions = Suppressions(module.source.text, self._plan, identities)
+            except (tokenize.TokenError, SyntaxError) as error:
+                problems.append(("MOE-E009", 1, f"the comments cannot be read, nothing is suppressed: {error}", False))
+            else:
+                active = {rule.code for rule in self._plan.rules_for(module.path, self._plan.rules)} - failed
+                rows, hidden = suppressions.apply(rows, active)
+        return (tuple(rows), tuple(hidden), tuple(dict.fromkeys(problems)), True)
+
+    def _rows(self, rule: RuleEntry, module: Module, identities: Identities) -> list[FindingRow]:
+        """The findings of one rule in source order, each once."""
+        source = module.source
+        drafts = {(source.region(draft.node), draft.message): draft for draft in self._class(rule)().check(module)}
+        rows: list[FindingRow] = []
+        for (region, message), draft in sorted(drafts.items(), key=lambda item: item[0]):
+            related = []
+            for node, text in draft.related:
+                place = source.region(node)
+                related.append((place.line, place.col, place.end_line, place.end_col, text))
+            identity = identities.of_node(rule.name, draft.qualname, draft.statement or draft.node)
+            severity = self._severity(rule, draft)
+            where = (region.line, region.col, region.end_line, region.end_col)
+            rows.append((*where, rule.code, message, draft.qualname, severity, tuple(related), identity))
+        return rows
+
+    def _severity(self, rule: RuleEntry, draft: Draft) -> str:
+        return draft.severity or self._plan.severity_of(rule)
+
+    def _class(self, rule: RuleEntry) -> type[Rule]:
+        found = self._classes.get(rule.code)
+        if found is None:
+            found = self._classes[rule.code] = rule.load()
+        return found
+
+    def _profile(self, name: str) -> Profile:
+        found = self._profiles.get(name)
+        if found is None:
+            found = self._profiles[name] = registry.build_profile(self._plan.profiles[name])
+        return found
 
 
-def parse(data: bytes) -> ast.Module:
-    """The syntax tree of a file; what the compiler warns about is none of our business."""
+def _parse(data: bytes) -> ast.Module:
+    """The syntax tree of a file in UTF-8; what the compiler warns about is none of our business. Raises SyntaxError."""
+    text = data.decode("utf-8-sig")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(data)
+        try:
+            return ast.parse(text)
+        except ValueError as error:  # null bytes, before Python 3.12
+            raise SyntaxError(str(error), ("", 1, None, None)) from None
 
 
-def _syntax_problem(error: SyntaxError | ValueError) -> Problem:
-    line = getattr(error, "lineno", None) or 1
-    return ("MOE-E001", line, f"does not parse: {getattr(error, 'msg', None) or error}", False)
+def _release(module: Module) -> None:
+    """Cut the cycles among the facts, so that the tree dies with its last use although the collector is off."""
+    for cls in module.classes.values():
+        cls.methods.clear()
+    module.__dict__.clear()
 
 
-def _crash(rule: RuleEntry, error: Exception) -> Problem:
-    text = f"rule {rule.name} failed: {type(error).__name__}: {error}"
-    return ("MOE-E000", 1, text, True)
+def _cause(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error}; {os.path.basename(frame.filename)}:{frame.lineno}"
+
+
+def _crash(cause: str, rules: Sequence[RuleEntry]) -> Problem:
+    names = ", ".join(rule.name for rule in rules)
+    codes = ",".join(rule.code for rule in rules)
+    text = f"{names} failed on this file ({cause}): please report it; --ignore {codes} leaves out what failed"
+    return ("MOE-E001", 1, text, True)

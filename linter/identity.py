@@ -35,10 +35,13 @@ class Identities:
         self._tree = tree
         self._seen: dict[tuple[str, str, str], int] = {}
 
-    def of(self, rule: str, qualname: str, node: ast.AST) -> str:
+    def of_node(self, rule: str, qualname: str, node: ast.AST) -> str:
         """The identity of a finding of `rule` at `node`, which may be an expression or a statement."""
         statement = node if isinstance(node, ast.stmt) else innermost_statement(self._tree, node)
-        text = normalised(statement if statement is not None else node)
+        return self.of_text(rule, qualname, normalised(statement if statement is not None else node))
+
+    def of_text(self, rule: str, qualname: str, text: str) -> str:
+        """The identity of a finding of `rule` about `text`."""
         key = (rule, qualname, text)
         count = self._seen[key] = self._seen.get(key, 0) + 1
         parts = "\0".join((rule, self._path, qualname, text, str(count)))

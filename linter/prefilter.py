@@ -6,49 +6,65 @@ the survivors are searched for a profile and for the exact tokens of its rules.
 
 from __future__ import annotations
 
-import os
-
-from moelint.linter.profile_choice import GENERIC, Chooser
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from moelint.linter.profile_choice import Chooser
     from moelint.linter.registry import RuleEntry
 
-MARK = b"moelint:"
-"""What every suppression contains."""
+    Conjunction = tuple[bytes, ...]
+
 _STEM = 5
 
-Conjunction = tuple[bytes, ...]
 
+class Prefilter:
+    """The search plan of one set of rules and profiles."""
 
-def read(path: str, limit: int) -> bytes | None:
-    """The bytes of a file, or None if it has more than `limit`. Raises OSError."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        size = os.fstat(fd).st_size
-        if size > limit:
-            return None
-        data = os.read(fd, size + 1)
-        if len(data) != size:
-            data = _read_on(fd, data, limit)
-    finally:
-        os.close(fd)
-    return data if len(data) <= limit else None
+    def __init__(self, rules: Sequence[RuleEntry], profiles: Mapping[str, Mapping[str, Any]], chooser: Chooser) -> None:
+        self._rules = rules
+        self._profiles = profiles
+        self._chooser = chooser
+        self._expanded: dict[str, list[tuple[RuleEntry, list[Conjunction]]]] = {}
+        self._stems: tuple[bytes, ...] | None = None
 
+    def survives(self, data: bytes) -> bool:
+        """Whether anything that a rule asks for may be in the file."""
+        if self._stems is None:
+            self._stems = stems(
+                conjunction
+                for name in self._profiles
+                for _, alternatives in self._alternatives(name)
+                for conjunction in alternatives
+            )
+        return any(map(data.__contains__, self._stems))
 
-def _read_on(fd: int, data: bytes, limit: int) -> bytes:
-    """The rest of a file that changes while it is read, or that does not tell its size."""
-    parts, size = [data], len(data)
-    while size <= limit:
-        part = os.read(fd, 1 << 16)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
+    def select(self, path: str, data: bytes) -> tuple[str, list[RuleEntry]]:
+        """The profile that speaks of a file, and those of its rules whose tokens the file holds. `path` is absolute,
+        so that the answer does not hang on the current folder."""
+        profile = self._chooser.choose(path, data)
+        seen: dict[bytes, bool] = {}
+        rules: list[RuleEntry] = []
+        for rule, alternatives in self._alternatives(profile):
+            for conjunction in alternatives:
+                for token in conjunction:
+                    found = seen.get(token)
+                    if found is None:
+                        found = seen[token] = token in data
+                    if not found:
+                        break
+                else:
+                    rules.append(rule)
+                    break
+        return profile, rules
+
+    def _alternatives(self, profile: str) -> list[tuple[RuleEntry, list[Conjunction]]]:
+        found = self._expanded.get(profile)
+        if found is None:
+            data = self._profiles[profile]
+            found = self._expanded[profile] = [(rule, expand(rule.tokens, data)) for rule in self._rules]
+        return found
 
 
 def expand(tokens: Sequence[Sequence[str]], profile: Mapping[str, Any]) -> list[Conjunction]:
@@ -70,55 +86,6 @@ def _spellings(entry: str, profile: Mapping[str, Any]) -> list[bytes]:
     return [spelling.encode() for spelling in ((value,) if isinstance(value, str) else value)]
 
 
-class Prefilter:
-    """The search plan of one set of rules and profiles."""
-
-    def __init__(
-        self,
-        rules: Iterable[RuleEntry],
-        profiles: Mapping[str, Mapping[str, Any]],
-        forced: str | None = None,
-        fallback: str = GENERIC,
-    ) -> None:
-        self._chooser = Chooser(profiles, forced, fallback)
-        self._profiles = {forced: profiles[forced]} if forced is not None else dict(profiles)
-        rules = list(rules)
-        self._rules = {
-            name: [(rule, expand(rule.tokens, data)) for rule in rules] for name, data in self._profiles.items()
-        }
-        self.stems = stems(
-            conjunction
-            for per_profile in self._rules.values()
-            for _, alternatives in per_profile
-            for conjunction in alternatives
-        )
-
-    def survives(self, data: bytes) -> bool:
-        """Whether anything that a rule asks for may be in the file."""
-        for stem in self.stems:
-            if stem in data:
-                return True
-        return False
-
-    def select(self, path: str, data: bytes) -> tuple[str, list[RuleEntry]]:
-        """The profile that speaks of a surviving file, and the rules whose tokens it holds."""
-        profile = self._chooser.choose(path, data)
-        seen: dict[bytes, bool] = {}
-
-        def holds(token: bytes) -> bool:
-            found = seen.get(token)
-            if found is None:
-                found = seen[token] = token in data
-            return found
-
-        rules = [
-            rule
-            for rule, alternatives in self._rules[profile]
-            if any(all(holds(token) for token in conjunction) for conjunction in alternatives)
-        ]
-        return profile, rules
-
-
 def stems(conjunctions: Iterable[Conjunction]) -> tuple[bytes, ...]:
     """A few byte strings of which at least one occurs wherever all tokens of any conjunction do.
 
@@ -126,18 +93,18 @@ def stems(conjunctions: Iterable[Conjunction]) -> tuple[bytes, ...]:
     shorter than that is its own stem.
     """
     todo = {frozenset(conjunction) for conjunction in conjunctions}
-    todo = {c for c in todo if not any(other < c for other in todo)}
-    chosen: list[bytes] = []
     if frozenset() in todo:
         return (b"",)
+    chosen: list[bytes] = []
+    parts = {conjunction: {part for token in conjunction for part in _parts(token)} for conjunction in todo}
     while todo:
         counts: dict[bytes, int] = {}
         for conjunction in todo:
-            for part in {part for token in conjunction for part in _parts(token)}:
+            for part in parts[conjunction]:
                 counts[part] = counts.get(part, 0) + 1
         best = min(counts, key=lambda part: (-counts[part], part))
         chosen.append(best)
-        todo = {c for c in todo if not any(best in token for token in c)}
+        todo = {conjunction for conjunction in todo if best not in parts[conjunction]}
     return tuple(chosen)
 
 
