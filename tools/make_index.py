@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from abc import ABCMeta
 from collections.abc import Iterator
 from pathlib import Path
 from pprint import pformat
@@ -63,7 +64,7 @@ def _only_rule(module: Any) -> type[Rule]:
     found = [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
+        if isinstance(value, ABCMeta) and issubclass(value, Rule) and value.__module__ == module.__name__
     ]
     if len(found) != 1:
         raise ValueError(f"{module.__name__}: expected one rule class, found {len(found)}")

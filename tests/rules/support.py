@@ -6,6 +6,7 @@ import ast
 import importlib
 import pkgutil
 import re
+from abc import ABCMeta
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -50,7 +51,7 @@ def all_rules() -> tuple[type[Rule], ...]:
             found += [
                 value
                 for value in vars(module).values()
-                if isinstance(value, type)
+                if isinstance(value, ABCMeta)
                 and issubclass(value, Rule)
                 and value is not Rule
                 and value.__module__ == module.__name__
