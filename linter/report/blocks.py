@@ -125,8 +125,7 @@ class Painter:
 
     def _ink(self, lines: list[Text]) -> str:
         with self._console.capture() as capture:
-            for line in lines:
-                self._console.print(line, soft_wrap=True)
+            self._console.print(_text(("\n", "")).join(lines), soft_wrap=True)
         return capture.get()
 
 
