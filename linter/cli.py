@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moelint.linter.check import Outcome, Progress
+    from moelint.linter.check import Outcome
     from moelint.linter.options import Options
     from moelint.linter.plan import Plan
 
@@ -99,7 +99,7 @@ def _check(argv: Sequence[str]) -> int:
     if options.help:
         sys.stdout.write(command_line.usage())
         return CLEAN
-    from moelint.linter import check, registry
+    from moelint.linter import registry
     from moelint.linter.plan import plan_for
 
     stale = registry.stale()
@@ -107,11 +107,22 @@ def _check(argv: Sequence[str]) -> int:
         print(f"moelint: the rule index is not current: {', '.join(stale)}; run tools/make_index.py", file=sys.stderr)
     plan = plan_for(options)
     texts = _standard_input(options)
-    outcome = check.run(options.paths, plan, texts, _progress(options))
+    outcome = _run(options, plan, texts)
     if not outcome.records and not plan.output:
         sys.stderr.write(f"0 findings, {outcome.files} file{'' if outcome.files == 1 else 's'} checked\n")
         return CLEAN
     return _report(outcome, plan, options, texts)
+
+
+def _run(options: Options, plan: Plan, texts: dict[str, bytes]) -> Outcome:
+    from moelint.linter import check
+
+    if options.no_progress or not sys.stderr.isatty():
+        return check.run(options.paths, plan, texts)
+    from moelint.linter.report.progress import Progress
+
+    with Progress() as advance:
+        return check.run(options.paths, plan, texts, advance)
 
 
 def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, bytes]) -> int:
@@ -132,11 +143,3 @@ def _standard_input(options: Options) -> dict[str, bytes]:
     name = options.stdin_filename or "<stdin>"
     options.paths = [name if path == "-" else path for path in options.paths]
     return {name: sys.stdin.buffer.read()}
-
-
-def _progress(options: Options) -> Progress | None:
-    if options.no_progress or not sys.stderr.isatty():
-        return None
-    from moelint.linter.progress import ProgressLine
-
-    return ProgressLine(sys.stderr).show
