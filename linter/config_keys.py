@@ -40,7 +40,7 @@ KEYS = (
         "selectors",
         ["all"],
         "The rules to use. Everything else is off unless `extend-select` adds it.",
-        'select = ["all"]',
+        'select = ["factor-flow", "guards"]',
     ),
     Key(
         "ignore",
@@ -48,21 +48,21 @@ KEYS = (
         [],
         "Rules not to use. The more particular selector wins: a code or a name over a family, a family over `all`; "
         "of two equals the one that ignores.",
-        'ignore = ["all"]',
+        'ignore = ["factor-stored-unread"]',
     ),
     Key(
         "extend-select",
         "selectors",
         [],
         "Rules to use in addition to `select`.",
-        'extend-select = ["all"]',
+        'extend-select = ["MOE701"]',
     ),
     Key(
         "extend-ignore",
         "selectors",
         [],
         "Rules not to use, in addition to `ignore`.",
-        'extend-ignore = ["all"]',
+        'extend-ignore = ["routes"]',
     ),
     Key(
         "exclude",
@@ -83,14 +83,14 @@ KEYS = (
         "ignores",
         {},
         "Rules that are off in some files. Every pattern that covers a file counts.",
-        'per-file-ignores = { "benchmark/**" = ["all"] }',
+        'per-file-ignores = { "benchmark/**" = ["all"], "test_*.py" = ["literals"] }',
     ),
     Key(
         "severity",
         "severities",
         {},
         "Another severity for a rule or a family. `error` and `warning` make the run fail, `note` does not.",
-        'severity = { all = "warning" }',
+        'severity = { dead-factor = "note", MOE402 = "warning" }',
     ),
     Key(
         "profile",
@@ -98,7 +98,7 @@ KEYS = (
         "auto",
         "What is known of the framework: `auto` chooses a profile for each file, a name or a file fixes one, a table "
         "adds to a built-in profile or declares a new one (see profiles.md).",
-        'profile = "auto"',
+        'profile = "sglang"',
     ),
     Key(
         "cache-dir",

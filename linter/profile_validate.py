@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -153,20 +154,29 @@ def _conflicts(data: Mapping[str, Any], where: str) -> Iterator[str]:
 
 def _platform_conflicts(data: Mapping[str, Any], where: str) -> Iterator[str]:
     flags: Mapping[str, Iterable[str]] = data.get("platform", {})
-    named = {platform for platforms in flags.values() for platform in platforms}
+    uses = Counter(platform for platforms in flags.values() for platform in platforms)
     for flag, platforms in flags.items():
         for platform in platforms:
-            others = {*PLATFORMS, *(p for other, group in flags.items() if other != flag for p in group)} - {platform}
-            if platform not in PLATFORMS and sum(platform in group for group in flags.values()) == 1:
-                hint = did_you_mean(platform, others)
-                if hint:
-                    yield f"{where}platform.{flag}: unknown platform {platform!r}{hint}"
+            if platform not in PLATFORMS and uses[platform] == 1:
+                meant = _misspelt(platform, {*PLATFORMS, *uses} - {platform})
+                if meant is not None:
+                    yield f"{where}platform.{flag}: unknown platform {platform!r}; did you mean {meant!r}?"
         twin = flag.lstrip("_")
         if twin != flag and twin in flags and set(flags[twin]) != set(platforms):
             yield f"{where}platform.{flag}: {_plain(platforms)} contradicts {_plain(flags[twin])} of {twin!r}"
     for index, platform in enumerate(data.get("folds_anyway", ())):
-        if platform not in named:
-            yield f"{where}folds_anyway[{index}]: no flag is true on {platform!r}" + did_you_mean(platform, named)
+        if platform not in uses:
+            yield f"{where}folds_anyway[{index}]: no flag is true on {platform!r}" + did_you_mean(platform, uses)
+
+
+def _misspelt(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` is but for the order of its letters or one letter in many; a new word is like none."""
+    from difflib import SequenceMatcher
+
+    for other in sorted(known):
+        if sorted(word) == sorted(other) or SequenceMatcher(None, word, other).ratio() >= 0.85:
+            return other
+    return None
 
 
 def _backend_conflicts(data: Mapping[str, Any], where: str) -> Iterator[str]:

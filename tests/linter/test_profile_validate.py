@@ -75,6 +75,8 @@ def test_shape(facts: dict[str, object], words: str) -> None:
     ("facts", "words"),
     [
         ({"platform": {"is_x": ["cudaa"]}}, "platform.is_x: unknown platform 'cudaa'; did you mean 'cuda'?"),
+        ({"platform": {"is_x": ["nup"]}}, "platform.is_x: unknown platform 'nup'; did you mean 'npu'?"),
+        ({"platform": {"is_x": ["my_chpi"], "is_y": ["my_chip"]}}, "platform.is_x: unknown platform 'my_chpi'"),
         (
             {"platform": {"_is_x": ["cuda"], "is_x": ["cuda", "hip"]}},
             "platform._is_x: ['cuda'] contradicts ['cuda', 'hip'] of 'is_x'",
@@ -104,6 +106,7 @@ def test_declarations_that_cannot_all_hold(facts: dict[str, object], words: str)
 
 def test_declarations_that_can() -> None:
     assert whole(platform={"is_maca": ["maca"], "_is_maca": ["maca"]}, folds_anyway=["maca"]) == []
+    assert whole(platform={"is_a": ["gpu"], "is_b": ["my_chip"], "is_c": ["rocm"]}) == []
     assert whole(owner=["a.b"], leaf=["a.*"], answer_calls=["a.b:ask", "a.b:Top.ask2"]) == []
 
 

@@ -142,8 +142,8 @@ class TestValues:
     def test_every_example_is_accepted_and_names_its_key(self, key: Any, tmp_path: Path) -> None:
         table = config_file.read_toml("example", key.example.encode())
         assert list(table) == [key.name]
-        assert problems(table) == []
-        assert from_table(table, str(tmp_path / "moelint.toml"), KNOWN)
+        path = str(tmp_path / "moelint.toml")
+        assert from_table(table, path) != from_table({}, path)
 
     def test_paths_are_relative_to_the_file(self, tmp_path: Path) -> None:
         (tmp_path / "mine.toml").touch()
