@@ -53,11 +53,11 @@ class Painter:
         gutter = len(str(last))
         lines = [_text((f"{finding.severity}[{finding.code}]", style), (f" {finding.name}", "bold"))]
         lines += self._indented(finding.message)
-        where = f"  in {one_line(finding.qualname)}" if finding.qualname else ""
-        lines.append(_arrow(glyphs.first, gutter, (_at(finding), _PLACE), (where, _DIM)))
+        where = f"in {finding.qualname}" if finding.qualname else ""
+        lines += self._place(glyphs.first, gutter, finding, where, _DIM)
         lines += self._frame(finding, gutter, style, glyphs.mark, _CONTEXT)
         for place in finding.related:
-            lines += self._related(place, gutter)
+            lines += self._place(glyphs.next, gutter, place, place.message)
             lines += self._frame(place, gutter, _RELATED, glyphs.related, 0)
         if finding.help:
             lines += self._help(finding.help, gutter)
@@ -76,10 +76,10 @@ class Painter:
             ]
         )
 
-    def _related(self, place: Place, gutter: int) -> list[Text]:
+    def _place(self, arrow: str, gutter: int, place: Finding | Place, message: str, style: str = "") -> list[Text]:
         """Place and message, the message on lines of its own where it does not fit behind the place."""
-        head = _arrow(self._glyphs.next, gutter, (_at(place), _PLACE))
-        body = self._paragraph(place.message, self._width - gutter - 6)
+        head = _arrow(arrow, gutter, (_at(place), _PLACE))
+        body = self._paragraph(message, self._width - gutter - 6, style) if message else []
         if len(body) == 1 and head.cell_len + 2 + body[0].cell_len <= self._width:
             return [head + _text(("  ", "")) + body[0]]
         bar = _text((f" {'':{gutter}} {self._glyphs.bar}   ", _RULE_LINE))
@@ -114,9 +114,9 @@ class Painter:
     def _indented(self, message: str) -> list[Text]:
         return [_text(("  ", "")) + line for line in self._paragraph(message, self._width - 2)]
 
-    def _paragraph(self, message: str, width: int) -> list[Text]:
+    def _paragraph(self, message: str, width: int, style: str = "") -> list[Text]:
         """`message` folded into lines of at most `width` cells; code between backquotes stands out."""
-        text = _text((one_line(message), ""))
+        text = _text((one_line(message), style))
         text.highlight_regex(r"`[^`]+`", "bold")
         lines = list(text.wrap(self._console, max(width, 20)))
         for line in lines:

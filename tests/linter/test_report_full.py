@@ -210,6 +210,12 @@ def test_a_long_related_message_gets_lines_of_its_own() -> None:
     assert all(cells(line) <= 60 for line in lines)
 
 
+def test_a_long_qualified_name_gets_a_line_of_its_own() -> None:
+    lines = shown(one(Region(5, 13, 5, 29), path="m.py"), width=24)
+    start = lines.index("   ╭─▶ m.py:5:13")
+    assert lines[start + 1] == "   │   in Block.f"
+
+
 def test_help_hangs_under_itself() -> None:
     lines = shown(one(Region(5, 13, 5, 29), help="word " * 30), width=60)
     start = next(number for number, line in enumerate(lines) if "help:" in line)
