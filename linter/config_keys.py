@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from moelint.linter.defaults import CACHE, EXCLUDE
 
@@ -23,8 +22,7 @@ KIND_WORDS: dict[Kind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One key: its kind, its default as plain data, what it does, and a TOML line that shows it."""
 
     name: str

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moelint.linter import config_file
 from moelint.linter.errors import ConfigError
-from moelint.linter.profile import Profile, profile_from_dict
 from moelint.linter.profile_choice import GENERIC, Chooser
 from moelint.linter.profile_extend import bare_names, extend
 from moelint.linter.settings import AUTO, Settings, is_profile_file
 
+if TYPE_CHECKING:
+    from moelint.linter.profile import Profile
+
 Data = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Profiles:
+class Profiles(NamedTuple):
     """Profiles by name as plain data, and how to choose among them."""
 
     data: Mapping[str, Data]
@@ -52,6 +52,8 @@ def profiles_for(settings: Settings, built_in: Mapping[str, Data] | None = None)
 
 def choose(path: str, data: bytes, profiles: Profiles) -> Profile:
     """The profile that speaks of a file with the bytes `data`."""
+    from moelint.linter.profile import profile_from_dict
+
     return profile_from_dict(dict(profiles.data[profiles.chooser().choose(path, data)]))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from moelint.linter.profile_extend import OWN_KEYS, bare_names, extend
 from moelint.linter.profile_fields import Field, profile_fields
-from moelint.linter.suggest import did_you_mean
+from moelint.linter.suggest import did_you_mean, show
 
 PLATFORMS = ("cuda", "musa", "hip", "hip+aiter", "xpu", "npu", "cpu", "tpu", "hpu", "mps")
 """Usual names, to suggest the right one for a misspelt one; a profile may name others."""
@@ -44,12 +44,6 @@ def extension_problems(data: Mapping[str, Any], where: str, profiles: Mapping[st
     whole = profiles[str(base)]
     contradictions = list(_contradictions(whole, facts, where))
     return contradictions or list(_conflicts(extend(whole, facts), where))
-
-
-def show(value: object) -> str:
-    """A value for a message, not longer than a line can bear."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _shapes(data: Mapping[str, Any], where: str, extension: bool) -> Iterator[str]:

@@ -1,40 +1,44 @@
 """The settings of a run: defaults, then the nearest configuration file, then the command line.
 
-The validator is imported only where there is something to validate.
+Named tuples, because making dataclasses costs more than a small run; the validator is imported only where there is
+something to validate.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moelint.linter import config_file
 from moelint.linter.defaults import CACHE, EXCLUDE
 from moelint.linter.errors import ConfigError
 from moelint.linter.globs import globs
-from moelint.linter.model import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol
+
+    from moelint.linter.model import Severity
+
+    class RuleLike(Protocol):
+        """What a selector can speak of."""
+
+        @property
+        def code(self) -> str: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def family(self) -> str: ...
+
 
 ALL = "all"
 """The selector of every rule."""
 AUTO = "auto"
 """The profile setting that chooses for each file."""
+_NOTHING: Mapping[str, Any] = {}
 
 
-class RuleLike(Protocol):
-    """What a selector can speak of."""
-
-    @property
-    def code(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def family(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What selectors and profile names may speak of. Profiles are plain data."""
 
     rules: Sequence[RuleLike]
@@ -48,8 +52,7 @@ class Known:
         return cls(entries(), profile_data())
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """One layer of rule selection. `select` None keeps what the layer below chose; the more particular selector wins
     (code or name over family over `all`), and of two equals the one that ignores."""
 
@@ -66,8 +69,7 @@ class Selection:
         return wanted > unwanted
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What a run is told. Paths are absolute or relative to the current folder, patterns relative to `root`."""
 
     root: str
@@ -76,8 +78,8 @@ class Settings:
     """The configuration file."""
     layers: tuple[Selection, ...] = ()
     exclude: tuple[str, ...] = EXCLUDE
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    severity: Mapping[str, Severity] = field(default_factory=dict)
+    per_file_ignores: Mapping[str, tuple[str, ...]] = _NOTHING
+    severity: Mapping[str, Severity] = _NOTHING
     profile: str = AUTO
     """`auto`, the name of a built-in profile, or the path of a profile file."""
     profile_extension: Mapping[str, Any] | None = None
@@ -128,8 +130,7 @@ class Settings:
         return tuple(word for pattern in self.patterns_for(path) for word in self.per_file_ignores[pattern])
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(NamedTuple):
     """What the command line says. None, an empty tuple or False: nothing."""
 
     config: str | None = None
@@ -141,8 +142,8 @@ class Overrides:
     extend_ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    severity: Mapping[str, Severity] = field(default_factory=dict)
+    per_file_ignores: Mapping[str, tuple[str, ...]] = _NOTHING
+    severity: Mapping[str, Severity] = _NOTHING
     profile: str | None = None
     cache_dir: str | None = None
     no_cache: bool = False
@@ -179,7 +180,7 @@ def load(start: str, overrides: Overrides = NO_OVERRIDES, known: Known | None = 
         found = config_file.find(start)
     settings = Settings(config_file.project_root(start)) if found is None else from_table(found[1], found[0], known)
     if overrides.config is not None and not config_file.is_below(start, settings.root):
-        settings = replace(settings, root=config_file.project_root(start))
+        settings = settings._replace(root=config_file.project_root(start))
     return settings if overrides == NO_OVERRIDES else apply(settings, overrides, known)
 
 
@@ -220,7 +221,7 @@ def apply(settings: Settings, overrides: Overrides, known: Known | None = None) 
         value = getattr(overrides, name)
         if value is not None:
             changes[name] = value
-    return replace(settings, **changes)
+    return settings._replace(**changes)
 
 
 def _build(table: Mapping[str, Any], path: str, root: str) -> Settings:

@@ -1,4 +1,4 @@
-"""`did you mean`: the closest known word, for every door that reads names from a user."""
+"""Words for messages about what a user wrote: the closest known word, and values cut to size."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing."""
     found = closest(word, known)
     return f"; did you mean {found!r}?" if found is not None and found != word else ""
+
+
+def show(value: object) -> str:
+    """A value for a message, not longer than a line can bear."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _plain(word: str) -> str:

@@ -11,9 +11,8 @@ from typing import Any
 
 from moelint.linter.config_keys import KEYS, SEVERITIES, Kind
 from moelint.linter.globs import flaw
-from moelint.linter.profile_validate import extension_problems, show, validate_profile
 from moelint.linter.settings import ALL, AUTO, Known, Overrides, is_profile_file
-from moelint.linter.suggest import did_you_mean
+from moelint.linter.suggest import did_you_mean, show
 
 Check = Callable[[Any, str, "Context"], Iterator[str]]
 
@@ -121,6 +120,7 @@ def profile_problems(
 ) -> list[str]:
     """The problems of a repository's own profile, whole or extending, with the names that its tree does not define."""
     from moelint.linter.profile_symbols import dead_symbols
+    from moelint.linter.profile_validate import extension_problems, validate_profile
 
     problems = extension_problems(data, where, profiles) if "base" in data else validate_profile(data, where)
     foreign = {package for profile in profiles.values() for package in profile.get("packages", ())}

@@ -134,7 +134,7 @@ class TestValues:
         written = from_table({key.name: key.default for key in KEYS}, str(tmp_path / "moelint.toml"), KNOWN)
         silent = from_table({}, str(tmp_path / "moelint.toml"), KNOWN)
         assert {rule: written.is_enabled(rule) for rule in KNOWN.rules} == dict.fromkeys(KNOWN.rules, True)
-        for name in Settings.__slots__:
+        for name in Settings._fields:
             if name != "layers":
                 assert getattr(written, name) == getattr(silent, name), name
 
