@@ -35,9 +35,9 @@ class AttributeReads:
         )
 
 
-def attribute_reads(module: Module, names: Collection[str]) -> AttributeReads:
-    """Collect the reads of attributes called `names` in the whole module."""
-    return _Collector(module, names).run()
+def attribute_reads(module: Module, names: Collection[str], within: Class | None = None) -> AttributeReads:
+    """Collect the reads of attributes called `names` in the whole module, or in one class."""
+    return _Collector(module, names).run(within)
 
 
 def is_plumbing(node: ast.expr) -> bool:
@@ -86,8 +86,8 @@ class _Collector:
         self.classes = {cls.node: cls for cls in module.classes.values()}
         self.reads = AttributeReads()
 
-    def run(self) -> AttributeReads:
-        self._visit(self.module.tree, None, "")
+    def run(self, within: Class | None) -> AttributeReads:
+        self._visit(within.node if within else self.module.tree, within, "")
         return self.reads
 
     def _visit(self, node: ast.AST, cls: Class | None, receiver: str) -> None:

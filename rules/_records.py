@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 
@@ -49,7 +50,7 @@ def is_stand_in(module: Module, function: Function) -> bool:
         function.cls is not None and any(terminal_name(base) == "Protocol" for base in function.cls.node.bases)
     ):
         return True
-    return _is_registered_fake(module, node.name) or computes_nothing(function)
+    return node.name in _registered_fakes(module) or computes_nothing(function)
 
 
 def is_allocation(node: ast.expr) -> bool:
@@ -95,14 +96,16 @@ def _stands_in(name: str) -> bool:
     return any(word in _STAND_IN_WORDS for word in re.split(r"[^a-z0-9]+|_", name.lower()))
 
 
-def _is_registered_fake(module: Module, name: str) -> bool:
+@lru_cache(maxsize=4)
+def _registered_fakes(module: Module) -> frozenset[str]:
+    """The functions that the module hands to something as a fake or meta kernel."""
     if b"fake" not in module.source.data and b"meta" not in module.source.data:
-        return False
+        return frozenset()
+    names: set[str] = set()
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call):
             fakes = [keyword.value for keyword in node.keywords if keyword.arg and _stands_in(keyword.arg)]
-            if _stands_in(ast.unparse(node.func)):
+            if _stands_in(terminal_name(node.func)):
                 fakes += node.args
-            if any(isinstance(value, ast.Name) and value.id == name for value in fakes):
-                return True
-    return False
+            names.update(value.id for value in fakes if isinstance(value, ast.Name))
+    return frozenset(names)

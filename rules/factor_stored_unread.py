@@ -61,7 +61,7 @@ class FactorStoredUnread(Rule):
     roles = ("client", "owner", "method", "leaf")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        stores = [found for cls in module.classes.values() for found in _stores(module, cls)]
+        stores = [store for cls in module.classes.values() for store in _unread_in_class(module, cls)]
         if not stores:
             return
         reads = attribute_reads(module, {store.target.attr for store in stores})
@@ -90,6 +90,15 @@ class _Store:
     method: Function
     target: ast.Attribute
     statement: ast.Assign | ast.AnnAssign
+
+
+def _unread_in_class(module: Module, cls: Class) -> list[_Store]:
+    """The stores of a class that the class itself does not read: a cheap first look."""
+    stores = list(_stores(module, cls))
+    if not stores:
+        return []
+    reads = attribute_reads(module, {store.target.attr for store in stores}, cls)
+    return [store for store in stores if not reads.of(store.target.attr, (cls,))]
 
 
 def _stores(module: Module, cls: Class) -> Iterator[_Store]:
