@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -73,9 +74,10 @@ def show(file: str, arguments: Sequence[str] = ()) -> Shown:
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror or error}") from None
     plan = plan_for(parse([*arguments, "--", file]))
-    name, reason = plan.chooser().explain(file, data)
+    full = os.path.abspath(file)
+    name, reason = plan.chooser().explain(full, data)
     profile = profile_from_dict(dict(plan.profiles[name]))
-    module = profile.module_name(file)
+    module = profile.module_name(full)
     settings = plan.settings or Settings(plan.root)
     return Shown(
         file=file,

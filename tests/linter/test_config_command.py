@@ -43,6 +43,13 @@ def test_what_holds_and_why(tree: Path) -> None:
     assert (rules["MOE102"].off, rules["MOE102"].severity) == (None, "note")
 
 
+def test_the_folder_from_which_one_looks_does_not_matter(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree / "sglang" / "srt" / "layers" / "moe")
+    shown = show("topk.py")
+    assert (shown.profile, shown.module, shown.role) == ("sglang", "sglang.srt.layers.moe.topk", "owner")
+    assert shown.config == str(tree / "pyproject.toml")
+
+
 def test_excluded_file(tree: Path) -> None:
     assert show(str(tree / "gen" / "a.py")).excluded
 
