@@ -4,12 +4,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from moelint.linter.model import Finding, Report
+    from moelint.linter.model import Diagnostic, Finding, Report
 
 
 def shown_findings(report: Report, *, notes: bool) -> list[Finding]:
     """The findings in reading order, with or without the notes."""
     return sorted((f for f in report.findings if notes or f.severity != "note"), key=reading_order)
+
+
+def sorted_diagnostics(report: Report) -> list[Diagnostic]:
+    """The diagnostics in reading order."""
+    return sorted(report.diagnostics, key=lambda item: (item.path, item.line, item.code, item.message))
 
 
 def reading_order(finding: Finding) -> tuple[object, ...]:

@@ -116,7 +116,7 @@ def test_concise_is_exactly_one_line_a_finding() -> None:
 
 
 def test_diagnostics_have_the_form_of_findings() -> None:
-    problems = (Diagnostic("MOE-E001", "x.py", 4, "does not\nparse"), Diagnostic("MOE-E000", "y.py", 1, "boom", True))
+    problems = (Diagnostic("MOE-E000", "y.py", 1, "boom", True), Diagnostic("MOE-E001", "x.py", 4, "does not\nparse"))
     out, err = written(report(diagnostics=problems), "concise")
     assert out.splitlines() == [
         "x.py:4:1: MOE-E001 not-checked: does not parse",

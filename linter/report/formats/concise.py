@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moelint.linter.report.summary import shown_findings
+from moelint.linter.report.summary import shown_findings, sorted_diagnostics
 from moelint.linter.report.text import one_line, shown_path
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ _COLOURS = {"error": "31", "warning": "33", "note": "36"}
 def render(report: Report, page: Page) -> str:
     """The findings, then the diagnostics, then the table of counts if it was asked for."""
     lines = [_finding(finding, page) for finding in shown_findings(report, notes=page.notes)]
-    lines += [_diagnostic(item, page) for item in report.diagnostics]
+    lines += [_diagnostic(item, page) for item in sorted_diagnostics(report)]
     if page.statistics:
         from moelint.linter.report.statistics import statistics_table
 

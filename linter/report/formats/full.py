@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moelint.linter.report.summary import shown_findings
+from moelint.linter.report.summary import shown_findings, sorted_diagnostics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def render(report: Report, page: Page) -> str:
 
         painter = Painter(page)
         blocks += [painter.finding(finding) for finding in findings]
-        blocks += [painter.diagnostic(item) for item in report.diagnostics]
+        blocks += [painter.diagnostic(item) for item in sorted_diagnostics(report)]
     if page.statistics:
         from moelint.linter.report.statistics import statistics_table
 

@@ -9,7 +9,7 @@ from moelint import __version__
 from moelint.linter.model import Diagnostic, Finding, Place, Region, Report
 from moelint.linter.report.page import Page
 from moelint.linter.report.statistics import rule_counts
-from moelint.linter.report.summary import reading_order
+from moelint.linter.report.summary import reading_order, sorted_diagnostics
 from moelint.linter.report.text import shown_path
 
 SCHEMA_VERSION = 1
@@ -39,7 +39,7 @@ def report_as_dict(report: Report) -> dict[str, Any]:
         },
         "findings": [_finding(finding) for finding in findings],
         "suppressed": [_finding(finding) for finding in sorted(report.suppressed, key=reading_order)],
-        "diagnostics": [_diagnostic(item) for item in sorted(report.diagnostics, key=_diagnostic_order)],
+        "diagnostics": [_diagnostic(item) for item in sorted_diagnostics(report)],
         "statistics": [
             {"code": c.code, "name": c.name, "family": c.family, "count": c.count, "notes": c.notes, "files": c.files}
             for c in rule_counts(report)
@@ -84,7 +84,3 @@ def _diagnostic(item: Diagnostic) -> dict[str, Any]:
         "message": item.message,
         "internal": item.internal,
     }
-
-
-def _diagnostic_order(item: Diagnostic) -> tuple[object, ...]:
-    return item.path, item.line, item.code, item.message
