@@ -114,7 +114,7 @@ def _parse(path: str) -> ast.Module:
 
 
 class _Definitions:
-    """What a module defines. Behind `import *`, a `__getattr__` or a base class anything may be."""
+    """What a module defines. Behind `import *`, a `__getattr__` or a base class of elsewhere anything may be."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._names = _bound(tree.body)
@@ -129,18 +129,22 @@ class _Definitions:
             node = names[part]
             if node is None:
                 return None
-            names, owner = _members(node), f"{owner}.{part}"
+            names, owner = _members(node, self._names), f"{owner}.{part}"
         return None
 
 
 _OPEN = frozenset({"*", "__getattr__"})
 _COMPREHENSIONS = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_PLAIN_BASES = frozenset({"object", "Module", "ABC", "Protocol", "Enum"})
+"""Base classes from elsewhere of which no profile declares a member."""
 Scope = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
+Names = dict[str, Scope | None]
 
-def _bound(body: list[ast.stmt]) -> dict[str, Scope | None]:
+
+def _bound(body: list[ast.stmt]) -> Names:
     """Names bound by statements, not entering functions and classes; the node where it has members of its own."""
-    names: dict[str, Scope | None] = {}
+    names: Names = {}
     queue: list[ast.AST] = list(body)
     while queue:
         node = queue.pop()
@@ -157,19 +161,30 @@ def _bound(body: list[ast.stmt]) -> dict[str, Scope | None]:
     return names
 
 
-def _members(scope: Scope) -> dict[str, Scope | None]:
-    """Class: methods, class variables, `self.x`. Function: parameters and locals."""
-    names = _bound(scope.body)
+def _members(scope: Scope, module: Names) -> Names:
+    """Function: parameters and locals. Class: methods, class variables, `self.x`, and those of its bases."""
     if isinstance(scope, ast.ClassDef):
-        for node in ast.walk(scope):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                names.setdefault(node.attr)
-        if scope.bases:
-            names["*"] = None
-    else:
-        arguments = scope.args
-        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            names.setdefault(parameter.arg)
+        return _class_members(scope, module, set())
+    names = _bound(scope.body)
+    arguments = scope.args
+    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        names.setdefault(parameter.arg)
+    return names
+
+
+def _class_members(scope: ast.ClassDef, module: Names, seen: set[str]) -> Names:
+    names = _bound(scope.body)
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.setdefault(node.attr)
+    for base in scope.bases:
+        name = base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else "*"
+        known = module.get(name) if isinstance(base, ast.Name) else None
+        if name in _PLAIN_BASES or name in seen:
+            continue
+        seen.add(name)
+        inherited = _class_members(known, module, seen) if isinstance(known, ast.ClassDef) else {"*": None}
+        names = {**inherited, **names}
     return names
 
 

@@ -34,7 +34,13 @@ class Top:
     class Inner:
         deep = 1
 
-class Derived(Top):
+class Derived(Top, nn.Module):
+    own = 1
+
+class Foreign(elsewhere.Base):
+    own = 1
+
+class Loop(Loop):
     own = 1
 '''
 
@@ -74,7 +80,10 @@ LIVE = [
     "Top.__init__",
     "Top.__init__.factor",
     "Top.Inner.deep",
-    "Derived.inherited",
+    "Derived.own",
+    "Derived.folded",
+    "Foreign.inherited",
+    "Loop.own",
     "LIMIT.anything",
 ]
 
@@ -93,6 +102,8 @@ DEAD = [
     ("level", "pk.topk does not define 'level'"),
     ("Top.foldd", "pk.topk.Top does not define 'foldd'; did you mean 'folded'?"),
     ("Top.Inner.level", "pk.topk.Top.Inner does not define 'level'"),
+    ("Derived.owm", "pk.topk.Derived does not define 'owm'; did you mean 'own'?"),
+    ("Loop.other", "pk.topk.Loop does not define 'other'"),
     ("Topp.level", "pk.topk does not define 'Topp'; did you mean 'Top'?"),
 ]
 
