@@ -21,12 +21,15 @@ _SHAPES = frozenset({"size", "len", "numel", "dim", "int", "min", "max", "tuple"
 
 
 def is_record(cls: Class) -> bool:
-    """Whether a class only holds values: a configuration, a dataclass, or nothing but a constructor."""
+    """Whether a class only holds values: a configuration, or nothing but a constructor."""
+    return is_configuration(cls) or all(name in _METHODS for name in cls.methods)
+
+
+def is_configuration(cls: Class) -> bool:
+    """Whether a class calls itself a configuration, by its name, its bases or a decorator."""
     names = [cls.name, *(terminal_name(base) for base in cls.node.bases)]
-    return (
-        any(name.endswith(_ENDINGS) for name in names)
-        or any(terminal_name(decorator).lower() in _DECORATORS for decorator in cls.node.decorator_list)
-        or all(name in _METHODS for name in cls.methods)
+    return any(name.endswith(_ENDINGS) for name in names) or any(
+        terminal_name(decorator).lower() in _DECORATORS for decorator in cls.node.decorator_list
     )
 
 
