@@ -56,7 +56,8 @@ class Decision:
         diagrams = self.guards.diagrams
         condition = self.guards.condition(guards)
         self.origins = tuple(self.guards.origins)
-        self.node: Node = self.guards.decisive(condition)
+        self.node: Node
+        self.node, self._weakened = self.guards.decisive(condition)
         self.kinds = self.guards.kinds(self.node)
         groups = {*module.profile.backend_sources.values(), *module.profile.backend_predicates.values()}
         self.backends = self.kinds & groups
@@ -74,7 +75,11 @@ class Decision:
 
     def equals_not_folded(self) -> bool:
         """The condition is "not folded", whatever the back end of the route."""
-        return self.scaling == self.guards.diagrams.neg(self.guards.answer())
+        return not self._weakened and self.scaling == self.guards.diagrams.neg(self.guards.answer())
+
+    def acts_where_folded(self) -> bool:
+        """The site acts wherever the answer is "folded": it is the fold itself."""
+        return self.guards.diagrams.restrict(self.scaling, {ANSWER: True}) == TRUE
 
     def obeys_flag(self) -> bool:
         """The condition implies the router's own flag: the router does what it was ordered."""
@@ -134,13 +139,15 @@ def _sibling(event: Event, guard: Guard) -> Iterator[tuple[ast.AST, str]]:
         yield branch[0], "the other branch leaves the factor out"
 
 
-def provenance(module: Module, function: Function | None, node: ast.expr, depth: int = 4) -> Iterator[tuple[ast.AST, str]]:
+def provenance(
+    module: Module, function: Function | None, node: ast.expr, depth: int = 4
+) -> Iterator[tuple[ast.AST, str]]:
     """Where the names and local calls of an expression get their value."""
     if depth == 0 or function is None:
         return
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
-            for value in module.flow.definitions.get(function, {}).get(part.id, ()):
+            for value in module.definitions(function).get(part.id, ()):
                 yield value, f"`{part.id}` comes from here"
                 yield from provenance(module, function, value, depth - 1)
         elif isinstance(part, ast.Call):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from moelint.linter.analysis.events import Event, Guard, Handed
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._sites import Decision, explain, handed_over, helper_name, scales
 
@@ -56,11 +57,13 @@ class GuardNotEquivalent(Rule):
     roles = ("client", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        sites = [(event, event.guards) for event in scales(module)]
-        sites += [(event, event.choice) for event in handed_over(module) if event.choice]  # type: ignore[misc]
+        sites: list[tuple[Event, tuple[Guard, ...]]] = [(event, event.guards) for event in scales(module)]
+        sites += [(event, event.choice) for event in handed_over(module) if event.choice]
         for event, guards in sites:
             decision = Decision(guards, module)
             if not decision.asked or decision.equals_not_folded() or decision.undecided:
+                continue
+            if isinstance(event, Handed) and event.keyword in module.profile.factor and decision.acts_where_folded():
                 continue
             yield Draft(
                 event.node,

@@ -9,10 +9,12 @@ Tests of the factor's neutral values are taken to be true for a factor worth the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from moelint.linter.analysis.branches import result_of, value_of
 from moelint.linter.analysis.events import Guard
-from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.lookup import Callee, Lookup
+from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.diagram import FALSE, TRUE, Diagrams, Node
 
 _DEPTH = 8
@@ -21,6 +23,7 @@ WISH = "wish"
 FLAG = "flag"
 QUANT = "quant"
 OTHER = "other"
+_NONE = " is None"
 
 
 def kind(variable: str) -> str:
@@ -35,6 +38,8 @@ class Guards:
         self.module = module
         self.profile = module.profile
         self.diagrams = Diagrams()
+        self.lookup = Lookup(module)
+        self._calls: dict[Function, tuple[Callee, ast.Call, Function | None]] = {}
         self.origins: list[tuple[ast.AST, str]] = []
         """Where the attributes and locals that the last condition looked into are set."""
 
@@ -49,9 +54,25 @@ class Guards:
             result = self.diagrams.conj(result, node if guard.positive else self.diagrams.neg(node))
         return result
 
-    def decisive(self, node: Node) -> Node:
-        """`node` without the variables that do not decide a scale."""
-        return self.diagrams.exists(node, lambda variable: kind(variable) == OTHER)
+    def decisive(self, node: Node) -> tuple[Node, bool]:
+        """`node` without the variables that do not decide a scale, and whether one of them weakens it.
+
+        Such a variable may narrow the condition (`enabled and not folded`): it is left out. Where leaving it out would
+        leave nothing that decides (`enabled or not folded`), it weakens the condition, which is then taken where the
+        variable does not help. That an object is None is no weakening: who has no router has nobody to ask.
+        """
+        weakened = False
+        for variable in sorted(v for v in self.diagrams.support(node) if kind(v) == OTHER):
+            narrowed = self.diagrams.exists(node, variable.__eq__)
+            if self._decided(node) and not self._decided(narrowed):
+                narrowed = self.diagrams.neg(self.diagrams.exists(self.diagrams.neg(node), variable.__eq__))
+                weakened = weakened or not variable.endswith(_NONE)
+            node = narrowed
+        return node, weakened
+
+    def _decided(self, node: Node) -> bool:
+        """Whether something occurs that decides a scale."""
+        return bool(self.kinds(node) - {OTHER})
 
     def kinds(self, node: Node) -> set[str]:
         """The kinds of the variables that `node` depends on."""
@@ -70,6 +91,9 @@ class Guards:
             for part in parts[1:]:
                 result = diagrams.conj(result, part) if isinstance(test.op, ast.And) else diagrams.disj(result, part)
             return result
+        if isinstance(test, ast.BinOp) and isinstance(test.op, (ast.BitAnd, ast.BitOr)):
+            left, right = self.formula(test.left, function, depth), self.formula(test.right, function, depth)
+            return diagrams.conj(left, right) if isinstance(test.op, ast.BitAnd) else diagrams.disj(left, right)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return diagrams.neg(self.formula(test.operand, function, depth))
         if isinstance(test, ast.IfExp):
@@ -93,27 +117,24 @@ class Guards:
         return self._other(test)
 
     def _name(self, node: ast.Name, function: Function | None, depth: int) -> Node:
-        name = node.id
+        name = self.module.real_name(node)
         if name in self.profile.platform:
             return self._platform(name)
         if self._is_factor(node):
             return TRUE
         if depth > 0:
-            bound = self._local(name, function)
-            if bound is not None:
-                definitions, owner = bound
-                if len(definitions) == 1:
-                    self.origins.append((definitions[0], f"`{name}` is decided here"))
-                    expanded = self.formula(definitions[0], owner, depth - 1)
-                    if OTHER not in self.kinds(expanded) or self.kinds(expanded) - {OTHER}:
-                        return expanded
-                elif name in self.profile.answer_names and all(
-                    self._is_answer(d, owner, depth - 1) for d in definitions
-                ):
-                    return self.answer()
-                return self._other(node)
+            binder = self._binder(node.id, function)
+            if binder is not None:
+                return self._local(node, binder, function, depth)
+            parameter = self._parameter(node.id, function, depth)
+            if parameter is not None:
+                return parameter
             if name in self.module.constants and not self._is_parameter(name, function):
                 return self.formula(self.module.constants[name], None, depth - 1)
+        return self._by_name(node, name)
+
+    def _by_name(self, node: ast.expr, name: str) -> Node:
+        """What a name says of itself."""
         if name in self.profile.answer_names:
             return self.answer()
         if name in self.profile.wish:
@@ -121,6 +142,39 @@ class Guards:
         if name in self.profile.flags or name in self.profile.runner_flags:
             return self.diagrams.literal(FLAG)
         return self._other(node)
+
+    def _local(self, node: ast.Name, binder: Function, function: Function | None, depth: int) -> Node:
+        """A local name: what it holds at this place, over the branches that lead here."""
+        held = value_of(binder.node, node.id, node if binder is function else None)
+        definitions = self.module.definitions(binder)[node.id]
+        if held is not None:
+            self.origins += [(value, f"`{node.id}` is decided here") for value in definitions]
+            expanded = self.formula(held, binder, depth - 1)
+            if self._decides(expanded):
+                return expanded
+        elif node.id in self.profile.answer_names and all(
+            self._is_answer(value, binder, depth - 1) for value in definitions
+        ):
+            return self.answer()
+        return self._other(node)
+
+    def _parameter(self, name: str, function: Function | None, depth: int) -> Node | None:
+        """A parameter of a function whose call is being looked into."""
+        while function is not None:
+            if self._is_parameter(name, function):
+                called = self._calls.get(function)
+                argument = called[0].argument(called[1], name) if called is not None else None
+                if called is None or argument is None:
+                    return None
+                expanded = self.formula(argument, called[2], depth - 1)
+                return expanded if self._decides(expanded) else None
+            function = function.outer
+        return None
+
+    def _decides(self, node: Node) -> bool:
+        """Whether a function depends on something that decides a scale, or on nothing at all."""
+        kinds = self.kinds(node)
+        return not kinds or bool(kinds - {OTHER})
 
     def _attribute(self, node: ast.Attribute, function: Function | None, depth: int) -> Node:
         name = node.attr
@@ -128,27 +182,47 @@ class Guards:
             return self.diagrams.literal(WISH)
         if self._is_factor(node):
             return TRUE
-        written = self._attribute_values(node, function)
-        self.origins += [(place, f"`{ast.unparse(node)}` is decided here") for place in self._assignments(node, function)]
-        if name in self.profile.answer_names:
-            if written and not all(self._is_answer(value, owner, depth - 1) for value, owner in written):
-                return self._union(written, depth) if depth > 0 else self._other(node)
-            return self.answer()
+        values = self._attribute_values(node, function)
+        self.origins += [
+            (place, f"`{ast.unparse(node)}` is decided here") for place in self._assignments(node, function)
+        ]
         if name in self.profile.flags or name in self.profile.runner_flags:
             return self.diagrams.literal(FLAG)
-        if written and depth > 0:
-            if len(written) == 1:
-                expanded = self.formula(written[0][0], written[0][1], depth - 1)
-                if self.kinds(expanded) - {OTHER}:
+        if depth > 0 and values:
+            held = self._held(node, function)
+            if held is not None:
+                expanded = self.formula(held[0], held[1], depth - 1)
+                if self._decides(expanded):
                     return expanded
-            elif function is not None and function.cls is not None and function.cls.has_property(name):
-                return self._union(written, depth)
+            if name in self.profile.answer_names:
+                union = self._union(values, depth)
+                return union if self._decides(union) else self._other(node)
         if name in self.profile.platform:
             return self._platform(name)
-        return self._other(node)
+        return self._by_name(node, name) if not values else self._other(node)
+
+    def _held(self, node: ast.Attribute, function: Function | None) -> tuple[ast.expr, Function | None] | None:
+        """What `self.x` holds, if one method sets it or a property computes it."""
+        for ancestor in self._ancestry(node, function):
+            if ancestor.has_property(node.attr):
+                method = ancestor.methods[node.attr]
+                result = result_of(method.node)
+                return (result, method) if result is not None else None
+            values = ancestor.attributes.get(node.attr)
+            if values is None:
+                continue
+            setters = [m for m in ancestor.methods.values() if any(_inside(value, m.node) for value in values)]
+            if not setters:
+                return (values[-1], None)
+            if len(setters) > 1:
+                return None
+            receiver = setters[0].node.args.args[0].arg
+            held = value_of(setters[0].node, f"{receiver}.{node.attr}")
+            return (held, setters[0]) if held is not None else None
+        return None
 
     def _call(self, node: ast.Call, function: Function | None, depth: int) -> Node:
-        name = terminal_name(node.func)
+        name = self.module.real_name(node.func)
         if name in self.profile.answer_calls:
             return self.answer()
         if name == "bool" and len(node.args) == 1:
@@ -156,10 +230,11 @@ class Guards:
         if name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
             stand_in = ast.Attribute(node.args[0], str(node.args[1].value), ast.Load())
             return self._attribute(ast.copy_location(stand_in, node), function, depth)
-        if name == "isinstance" and len(node.args) == 2:
-            subject = self._resolve_alias(node.args[0], function)
-            if terminal_name(subject) in self.profile.quant_attributes:
-                return self.diagrams.literal(f"{QUANT}:{ast.unparse(node.args[1])}")
+        if name == "isinstance" and len(node.args) == 2 and self._is_quant_method(node.args[0], function):
+            return self.diagrams.literal(f"{QUANT}:{ast.unparse(node.args[1])}")
+        if name in ("any", "all") and len(node.args) == 1 and isinstance(node.args[0], (ast.List, ast.Tuple)):
+            combined = ast.BoolOp(ast.Or() if name == "any" else ast.And(), node.args[0].elts)
+            return self.formula(combined, function, depth) if node.args[0].elts else self._other(node)
         if name in self.profile.platform:
             return self._platform(name)
         if name in self.profile.backend_predicates:
@@ -169,22 +244,48 @@ class Guards:
             group = self.profile.backend_sources.get(source)
             if group is not None:
                 return self.diagrams.literal(group, (name.removeprefix("is_"),))
-        if depth > 0 and not node.args and not node.keywords:
-            returned = self._single_return(node, function)
-            if returned is not None:
-                return self.formula(returned[0], returned[1], depth - 1)
+        callee = self.lookup.callee(node, function) if depth > 0 else None
+        if callee is not None and callee.function not in self._calls:
+            result = result_of(callee.function.node)
+            if result is not None:
+                self._calls[callee.function] = (callee, node, function)
+                expanded = self.formula(result, callee.function, depth - 1)
+                del self._calls[callee.function]
+                if self._decides(expanded):
+                    return expanded
         return self._other(node)
+
+    def _is_quant_method(self, node: ast.expr, function: Function | None) -> bool:
+        """Whether an expression is a quantisation method, its type or the name of its type."""
+        node = self._resolve_alias(node, function)
+        while isinstance(node, ast.Attribute) and node.attr in ("__class__", "__name__", "__qualname__"):
+            node = node.value
+        if isinstance(node, ast.Call) and terminal_name(node.func) == "type" and node.args:
+            node = self._resolve_alias(node.args[0], function)
+        return terminal_name(node) in self.profile.quant_attributes and not isinstance(node, ast.Call)
 
     def _compare(self, node: ast.Compare, function: Function | None, depth: int) -> Node:
         operands = [node.left, *node.comparators]
         if any(self._is_factor(self._resolve_alias(operand, function)) for operand in operands) and len(node.ops) == 1:
             return FALSE if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.In)) else TRUE
+        if len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant):
+            value = node.comparators[0].value
+            if isinstance(value, bool) and isinstance(node.ops[0], (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
+                formula = self.formula(node.left, function, depth)
+                same = value == isinstance(node.ops[0], (ast.Is, ast.Eq))
+                return formula if same else self.diagrams.neg(formula)
+        if len(node.ops) == 1 and self._is_quant_method(node.left, function) and _names_type(node.left):
+            literal = self.diagrams.literal(f"{QUANT}:{ast.unparse(node.comparators[0])}")
+            return literal if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.In)) else self.diagrams.neg(literal)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
             group = self.profile.backend_sources.get(terminal_name(self._resolve_alias(node.left, function)))
             values = _constant_names(node.comparators[0])
             if group is not None and values:
                 literal = self.diagrams.literal(group, values)
                 return literal if isinstance(node.ops[0], (ast.Eq, ast.In)) else self.diagrams.neg(literal)
+        if len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None:
+            is_none = self.diagrams.literal(f"{OTHER}:{ast.unparse(node.left)}{_NONE}")
+            return is_none if isinstance(node.ops[0], (ast.Is, ast.Eq)) else self.diagrams.neg(is_none)
         return self._other(node)
 
     def _is_answer(self, value: ast.expr, owner: Function | None, depth: int) -> bool:
@@ -201,48 +302,31 @@ class Guards:
     def _attribute_values(
         self, node: ast.Attribute, function: Function | None
     ) -> list[tuple[ast.expr, Function | None]]:
-        cls = function.cls if function is not None else None
-        if cls is None or not isinstance(node.value, ast.Name) or node.value.id not in ("self", "cls"):
-            return []
-        for ancestor in self.module.ancestry(cls):
+        for ancestor in self._ancestry(node, function):
             if ancestor.has_property(node.attr):
-                method = ancestor.methods[node.attr]
-                return [(value, method) for value in _returns(method)]
+                result = result_of(ancestor.methods[node.attr].node)
+                return [(result, ancestor.methods[node.attr])] if result is not None else []
             if node.attr in ancestor.attributes:
                 init = ancestor.methods.get("__init__")
                 return [(value, init) for value in ancestor.attributes[node.attr]]
         return []
 
     def _assignments(self, node: ast.Attribute, function: Function | None) -> list[ast.stmt]:
-        if function is None or function.cls is None or not isinstance(node.value, ast.Name):
-            return []
-        if node.value.id not in ("self", "cls"):
-            return []
-        for ancestor in self.module.ancestry(function.cls):
+        for ancestor in self._ancestry(node, function):
             if node.attr in ancestor.assignments:
                 return ancestor.assignments[node.attr]
         return []
 
-    def _single_return(self, node: ast.Call, function: Function | None) -> tuple[ast.expr, Function | None] | None:
-        target: Function | None = None
-        if isinstance(node.func, ast.Name):
-            target = self.module.function(node.func.id)
-        elif (
-            isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-            and node.func.value.id == "self"
-            and function is not None
-            and function.cls is not None
-        ):
-            target = self.module.function(node.func.attr, function.cls)
-        values = _returns(target) if target is not None else []
-        return (values[0], target) if len(values) == 1 else None
+    def _ancestry(self, node: ast.Attribute, function: Function | None) -> Iterator[Class]:
+        """The classes of this module that may set the attribute of an object, nearest first."""
+        owner = self.lookup.owner_class(node.value, function)
+        return self.module.ancestry(owner) if owner is not None else iter(())
 
-    def _local(self, name: str, function: Function | None) -> tuple[list[ast.expr], Function] | None:
+    def _binder(self, name: str, function: Function | None) -> Function | None:
+        """The function that binds a local name, looking outwards."""
         while function is not None:
-            found = self.module.definitions(function).get(name)
-            if found:
-                return found, function
+            if self.module.definitions(function).get(name):
+                return function
             if self._is_parameter(name, function):
                 return None
             function = function.outer
@@ -251,10 +335,11 @@ class Guards:
     def _resolve_alias(self, node: ast.expr, function: Function | None) -> ast.expr:
         for _ in range(_DEPTH):
             if isinstance(node, ast.Name):
-                bound = self._local(node.id, function)
-                if bound is None or len(bound[0]) != 1:
+                binder = self._binder(node.id, function)
+                values = self.module.definitions(binder)[node.id] if binder is not None else []
+                if len(values) != 1:
                     return node
-                node = bound[0][0]
+                node = values[0]
             elif isinstance(node, ast.Attribute):
                 if node.attr in self.profile.backend_sources or node.attr in self.profile.quant_attributes:
                     return node
@@ -280,8 +365,10 @@ class Guards:
         return self.diagrams.literal(f"{OTHER}:{ast.unparse(node)}")
 
 
-def _returns(function: Function) -> list[ast.expr]:
-    return [node.value for node in ast.walk(function.node) if isinstance(node, ast.Return) and node.value is not None]
+def _inside(node: ast.AST, outer: ast.AST) -> bool:
+    """Whether `node` lies in `outer`, by position."""
+    first, last = (outer.lineno, outer.col_offset), (outer.end_lineno, outer.end_col_offset)  # type: ignore[attr-defined]
+    return first <= (node.lineno, node.col_offset) < last  # type: ignore[attr-defined]
 
 
 def _constant_names(node: ast.expr) -> tuple[str, ...]:
@@ -292,3 +379,11 @@ def _constant_names(node: ast.expr) -> tuple[str, ...]:
         for item in items
     ]
     return tuple(name.lower() for name in names) if all(names) else ()
+
+
+def _names_type(node: ast.expr) -> bool:
+    """`type(x)`, `x.__class__` or the name of one of them; not `x` itself, which may be compared with None."""
+    return any(
+        isinstance(part, ast.expr) and (getattr(part, "attr", None) == "__class__" or terminal_name(part) == "type")
+        for part in ast.walk(node)
+    )

@@ -100,6 +100,10 @@ class Module:
             for statement in _statements(function.node.body):
                 for name, value in simple_bindings(statement):
                     found.setdefault(name, []).append(value)
+            if b":=" in self.source.segment(function.node):
+                for node in ast.walk(function.node):
+                    if isinstance(node, ast.NamedExpr):
+                        found.setdefault(node.target.id, []).append(node.value)
         return found
 
     @cached_property
@@ -117,6 +121,17 @@ class Module:
             if name in ancestor.methods:
                 return ancestor.methods[name]
         return None
+
+    def real_name(self, node: ast.expr) -> str:
+        """The last name of an expression, as it was called where it was imported from."""
+        name = terminal_name(node)
+        if (
+            name in self.imports
+            and not isinstance(node, ast.Attribute)
+            and not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+        ):
+            return self.imports[name].rsplit(".", 1)[-1]
+        return name
 
     def ancestry(self, cls: Class) -> Iterator[Class]:
         """`cls` and those of its bases that this module defines, nearest first."""
@@ -173,14 +188,7 @@ class Module:
             return
         receiver = node.args.args[0].arg
         for statement in _statements(node.body):
-            targets: list[ast.expr]
-            if isinstance(statement, ast.Assign):
-                targets, value = statement.targets, statement.value
-            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-                targets, value = [statement.target], statement.value
-            else:
-                continue
-            for target in targets:
+            for target, value in bindings(statement):
                 if (
                     isinstance(target, ast.Attribute)
                     and isinstance(target.value, ast.Name)
@@ -190,20 +198,33 @@ class Module:
                     cls.assignments.setdefault(target.attr, []).append(statement)
 
 
-def simple_bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement binds, with what they are bound to (the whole right side of an unpacked call)."""
+def bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, with what each is bound to (the whole right side where it is unpacked)."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
-            if isinstance(target, ast.Name):
-                yield target.id, statement.value
-            elif isinstance(target, ast.Tuple):
-                values = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
-                paired = len(values) == len(target.elts)
-                for position, part in enumerate(target.elts):
-                    if isinstance(part, ast.Name):
-                        yield part.id, values[position] if paired else statement.value
-    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-        yield statement.target.id, statement.value
+            yield from _paired(target, statement.value)
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        yield statement.target, statement.value
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+        if len(parts) != len(target.elts) or any(isinstance(part, ast.Starred) for part in target.elts):
+            parts = []
+        for position, part in enumerate(target.elts):
+            yield from _paired(part, parts[position] if parts else value)
+    elif isinstance(target, ast.Starred):
+        yield from _paired(target.value, value)
+    else:
+        yield target, value
+
+
+def simple_bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The plain names that a statement binds, with what they are bound to."""
+    for target, value in bindings(statement):
+        if isinstance(target, ast.Name):
+            yield target.id, value
 
 
 def terminal_name(node: ast.expr) -> str:
