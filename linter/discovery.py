@@ -11,7 +11,7 @@ from moelint.linter.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 _SUFFIXES = (".py", ".pyi")
 _PATTERN = frozenset("*?[!/")
@@ -25,18 +25,19 @@ class Excludes:
         self.names = frozenset(pattern for pattern in patterns if _PATTERN.isdisjoint(pattern))
         self._patterns = tuple(pattern for pattern in patterns if pattern not in self.names)
         self._root = root
+        self.has_patterns = bool(self._patterns)
 
     def below(self, folder: str) -> Excludes:
         """The excludes that hold for a walk of `folder`: a pattern that covers the very folder that was asked for is
         left out, or nothing would be found."""
-        if not self._patterns:
+        if not self.has_patterns:
             return self
         kept = (pattern for pattern in self._patterns if not _covers((pattern,), self._relative(folder)))
         return Excludes((*self.names, *kept), self._root)
 
     def covers(self, path: str) -> bool:
         """Whether some pattern that is no mere name covers `path`."""
-        return bool(self._patterns) and _covers(self._patterns, self._relative(path))
+        return self.has_patterns and _covers(self._patterns, self._relative(path))
 
     def covers_asked(self, path: str) -> bool:
         """Whether `path` or a folder above it, up to the root, is left out."""
@@ -67,7 +68,7 @@ class Found:
 
 
 def discover(
-    paths: Sequence[str], excludes: Excludes, *, force_exclude: bool = False, texts: Container[str] = ()
+    paths: Sequence[str], excludes: Excludes, *, force_exclude: bool = False, texts: Collection[str] = ()
 ) -> Found:
     """The files that `paths` stand for. `texts` are absolute paths that need not exist on disk. Raises UsageError for
     any other path that does not exist."""
@@ -138,14 +139,12 @@ def _walk(folder: str, excludes: Excludes, unreadable: list[tuple[str, str]], *,
             with os.scandir(current) as entries:
                 for entry in entries:
                     name = entry.name
-                    if name in excludes.names:
+                    if name in excludes.names or (excludes.has_patterns and excludes.covers(prefix + name)):
                         continue
-                    if name.endswith(_SUFFIXES) and not entry.is_dir():
-                        if _is_source(entry) and not excludes.covers(prefix + name):
-                            found.append(prefix + name)
+                    if name.endswith(_SUFFIXES) and (entry.is_file() or _leads_nowhere(entry)):
+                        found.append(prefix + name)
                     elif entry.is_dir(follow_symlinks=False):
-                        if not excludes.covers(prefix + name):
-                            stack.append(prefix + name)
+                        stack.append(prefix + name)
                     elif name == ".gitignore":
                         ignore_files.append(prefix)
         except OSError as error:
@@ -157,6 +156,6 @@ def _walk(folder: str, excludes: Excludes, unreadable: list[tuple[str, str]], *,
     return found
 
 
-def _is_source(entry: os.DirEntry[str]) -> bool:
-    """A file, or a link that leads nowhere, which is worth a word; no pipe or device, which could block the run."""
-    return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    """Whether a link is broken, which is worth a word. Pipes and devices, which could block, are passed over."""
+    return entry.is_symlink() and not os.path.exists(entry.path)

@@ -24,6 +24,7 @@ from moelint.linter.suppress import MARK, Suppressions
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from moelint.linter.model import Severity
     from moelint.linter.plan import Plan
     from moelint.linter.profile import Profile
     from moelint.linter.records import FindingRow, Problem, Record
@@ -113,7 +114,7 @@ class Engine:
             rows.append((*where, rule.code, message, draft.qualname, severity, tuple(related), identity))
         return rows
 
-    def _severity(self, rule: RuleEntry, draft: Draft) -> str:
+    def _severity(self, rule: RuleEntry, draft: Draft) -> Severity:
         return draft.severity or self._plan.severity_of(rule)
 
     def _class(self, rule: RuleEntry) -> type[Rule]:

@@ -51,7 +51,7 @@ class Plan:
         self.fallback = "generic"
         self.exclude: tuple[str, ...] = defaults.EXCLUDE
         self.force_exclude = False
-        self.cache_dir: str | None = os.path.join(root, defaults.CACHE)
+        self.cache_dir: str | None = _default_cache(root)
         self.jobs = 0
         """Worker processes; 0 for as many as there are processors."""
         self.output: tuple[str, ...] = ()
@@ -70,7 +70,10 @@ class Plan:
         profiles = profiles_for(settings)
         self.profiles, self.forced, self.fallback = profiles.data, profiles.forced, profiles.fallback
         self.exclude = settings.exclude
-        self.cache_dir = None if settings.cache_dir is None else os.path.join(self.root, settings.cache_dir)
+        if settings.cache_dir is None:
+            self.cache_dir = None
+        elif settings.config is not None:
+            self.cache_dir = os.path.join(self.root, settings.cache_dir)
         self.jobs = settings.jobs
         self.output = settings.output
         self.require_reason = settings.require_reason
@@ -143,6 +146,14 @@ def plan_for(options: Options) -> Plan:
         plan.jobs = options.jobs
     plan.output = tuple(options.output) or plan.output
     return plan
+
+
+def _default_cache(root: str) -> str:
+    """The cache of a project. Code outside the current folder is not ours to write to: its cache is the user's."""
+    if root == os.getcwd():
+        return os.path.join(root, defaults.CACHE)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "moelint", root.replace(os.sep, "%").replace(":", "%"))
 
 
 def common_folder(paths: Sequence[str]) -> str:

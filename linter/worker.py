@@ -65,8 +65,8 @@ class Worker:
         try:
             data, now = self._read(path)
         except OSError as error:
-            scan = _failed(path, reading.problem_of(path, error))
-            return scan, ((), (), (scan[5],), False)
+            problem = reading.problem_of(path, error)
+            return _failed(path, problem), ((), (), (problem,), False)
         if now != stamp:
             scan = self._examine(path, data, now)
             profile, codes = scan[3], scan[4]
@@ -78,12 +78,11 @@ class Worker:
             data, stamp = self._read(path)
         except OSError as error:
             return _failed(path, reading.problem_of(path, error))
-        if in_bulk and not self._prefilter.survives(data):
-            return (path, stamp, b"", "", (), None)
-        return self._examine(path, data, stamp)
+        return self._examine(path, data, stamp, in_bulk=in_bulk)
 
-    def _examine(self, path: str, data: bytes, stamp: Stamp) -> Scan:
-        profile, rules = self._prefilter.select(os.path.abspath(path), data)
+    def _examine(self, path: str, data: bytes, stamp: Stamp, *, in_bulk: bool = False) -> Scan:
+        select = self._prefilter.select_in_bulk if in_bulk else self._prefilter.select
+        profile, rules = select(path, data)
         hashed = b""
         if rules and self._hashing:
             from moelint.linter.cache import digest
