@@ -81,9 +81,9 @@ def _fallbacks(function: Function, spelled: frozenset[str]) -> Iterator[tuple[as
     }
     for node in ast.walk(function.node):
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and _is_number(node.values[-1]):
-            found = [_spelling(value, spelled, read) for value in node.values[:-1]]
-            if len(found) == 1 and found[0]:
-                yield node, found[0]
+            names = [_spelling(value, spelled, read) for value in node.values[:-1]]
+            if len(names) == 1 and names[0]:
+                yield node, names[0]
         elif isinstance(node, ast.IfExp) and (_is_number(node.orelse) or _is_number(node.body)):
             name = _spelling(_subject(node.test), spelled, read)
             if name:
