@@ -50,6 +50,7 @@ layers: $(VENV)/.ready-dev typeview
 generated: $(VENV)/.ready-dev
 	$(BIN)/python tools/make_index.py --check
 	$(BIN)/python tools/make_rule_docs.py --check
+	$(BIN)/python tools/make_config_docs.py --check
 
 unit: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest
@@ -64,6 +65,7 @@ format: $(VENV)/.ready-dev
 generate: $(VENV)/.ready-dev
 	$(BIN)/python tools/make_index.py
 	$(BIN)/python tools/make_rule_docs.py
+	$(BIN)/python tools/make_config_docs.py
 
 # Speed against the peers, on TREE: make bench TREE=.releases/sglang-0.5.23 ARGS=--check
 bench: $(VENV)/.ready-bench
