@@ -86,7 +86,7 @@ def _begins(statement: ast.stmt) -> tuple[int, int]:
     return first.lineno, first.col_offset
 
 
-def _dump(node: object, header: bool, parts: list[str]) -> None:
+def _dump(node: object, header: bool, parts: list[str], *, in_string: bool = False) -> None:
     if isinstance(node, ast.AST):
         parts.append(type(node).__name__)
         parts.append("(")
@@ -96,12 +96,14 @@ def _dump(node: object, header: bool, parts: list[str]) -> None:
                 continue
             parts.append(name)
             parts.append("=")
-            _dump(value, False, parts)
+            _dump(value, False, parts, in_string=isinstance(node, ast.JoinedStr))
             parts.append(",")
         parts.append(")")
     elif isinstance(node, list):
         parts.append("[")
         for item in node:
+            if isinstance(item, ast.Constant) and item.value == "" and in_string:
+                continue  # some versions leave such a piece in f-strings
             _dump(item, False, parts)
             parts.append(",")
         parts.append("]")

@@ -47,7 +47,7 @@ class Prefilter:
                 for conjunction in alternatives
             )
         seen = self._stems.search(data)
-        return self._select(path, data, seen) if seen else ("", [])
+        return ("", []) if seen is None else self._select(path, data, seen)
 
     def _select(self, path: str, data: bytes, seen: dict[bytes, bool]) -> tuple[str, list[RuleEntry]]:
         profile = self._chooser.choose(os.path.abspath(path), data)
@@ -77,7 +77,9 @@ class Stems:
     """A few byte strings of which one is found wherever all tokens of any of the conjunctions are."""
 
     def __init__(self, conjunctions: Iterable[Conjunction]) -> None:
-        leads = _leads(set(conjunctions))
+        open_ = set(conjunctions)
+        self._always = () in open_
+        leads = _leads(open_ - {()})
         self._absent = {token: False for tokens in leads.values() for token in tokens}
         self._searches = [(stem, *_context(stem, tokens), _by_offset(stem, tokens)) for stem, tokens in leads.items()]
 
@@ -85,8 +87,8 @@ class Stems:
     def stems(self) -> tuple[bytes, ...]:
         return tuple(search[0] for search in self._searches)
 
-    def search(self, data: bytes) -> dict[bytes, bool]:
-        """Which of the tokens that the stems stand for are in `data`; empty if none is."""
+    def search(self, data: bytes) -> dict[bytes, bool] | None:
+        """Which of the tokens that the stems stand for are in `data`; None if no conjunction can be."""
         found: dict[bytes, bool] = {}
         for stem, start, end, contexts, by_offset in self._searches:
             at = data.find(stem)
@@ -96,7 +98,7 @@ class Stems:
                         if at >= offset and data.startswith(tokens, at - offset):
                             found.update((token, True) for token in tokens if data.startswith(token, at - offset))
                 at = data.find(stem, at + 1)
-        return {**self._absent, **found} if found else found
+        return {**self._absent, **found} if found or self._always else None
 
 
 def expand(tokens: Sequence[Sequence[str]], profile: Mapping[str, Any]) -> list[Conjunction]:
