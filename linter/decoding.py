@@ -38,12 +38,9 @@ def _is_utf8(name: str) -> bool:
 
 def _decode(data: bytes, encoding: str) -> str:
     try:
-        text = data.decode(encoding)
+        return data.decode(encoding)
     except LookupError:
         raise SyntaxError(f"the encoding {encoding!r} is unknown", ("", 1, None, None)) from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise SyntaxError(f"byte 0x{data[error.start]:02x} is not {encoding}", ("", line, None, None)) from None
-    if not isinstance(text, str):
-        raise SyntaxError(f"{encoding!r} is no encoding of text", ("", 1, None, None))
-    return text

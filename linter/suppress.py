@@ -129,7 +129,8 @@ class Suppressions:
         self._comments = read_comments(text, require_reason=plan.require_reason)
         self._plan = plan
         self._identities = identities
-        self._codes = {spelling: rule.code for rule in registry.entries() for spelling in (rule.code, rule.name)}
+        known = (*registry.entries(), *plan.rules)
+        self._codes = {spelling: rule.code for rule in known for spelling in (rule.code, rule.name)}
 
     def apply(self, rows: list[FindingRow], active: Set[str]) -> tuple[list[FindingRow], list[FindingRow]]:
         """The findings that stay, with those about the comments themselves, and the findings that are hidden.

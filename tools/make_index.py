@@ -41,12 +41,16 @@ def rule_classes() -> list[type[Rule]]:
     exactly one rule, and for codes and names that occur twice."""
     found = [_only_rule(importlib.import_module(name)) for name in _module_names()]
     found += suppression_rules.RULES
-    for what in ("code", "name"):
-        values = [rule.code if what == "code" else rule.name() for rule in found]
+    refuse_twins(found)
+    return sorted(found, key=lambda rule: rule.code)
+
+
+def refuse_twins(rules: list[type[Rule]]) -> None:
+    """Raise ValueError for codes and names that several rules have."""
+    for what, values in (("code", [rule.code for rule in rules]), ("name", [rule.name() for rule in rules])):
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
             raise ValueError(f"the same rule {what} twice: {', '.join(twice)}")
-    return sorted(found, key=lambda rule: rule.code)
 
 
 def render() -> str:
@@ -97,6 +101,11 @@ def _row(rule: type[Rule]) -> tuple[Any, ...]:
     )
 
 
+def target() -> Path:
+    """The file that is generated."""
+    return _package_folder() / "_index.py"
+
+
 def _package_folder() -> Path:
     file = moelint.rules.__file__
     assert file is not None
@@ -104,15 +113,14 @@ def _package_folder() -> Path:
 
 
 def main(argv: list[str]) -> int:
-    target = _package_folder() / "_index.py"
-    text = render()
-    current = target.read_text("utf-8") if target.exists() else ""
+    path, text = target(), render()
+    is_current = path.exists() and path.read_text("utf-8") == text
     if "--check" in argv:
-        if text != current:
-            print(f"{target} is not current: run python tools/make_index.py", file=sys.stderr)
-        return int(text != current)
-    if text != current:
-        target.write_text(text, "utf-8")
+        if not is_current:
+            print(f"{path} is not current: run python tools/make_index.py", file=sys.stderr)
+        return int(not is_current)
+    if not is_current:
+        path.write_text(text, "utf-8")
     return 0
 
 
