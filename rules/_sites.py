@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from moelint.linter.analysis.events import Event, Guard, Handed, Scale
+from moelint.linter.analysis.events import Event, Guard, Handed, Scale, flattened
 from moelint.linter.analysis.guards import ANSWER, FLAG, QUANT, WISH, Guards
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.diagram import TRUE, Node
@@ -104,7 +104,7 @@ class Decision:
 def explain(event: Event, decision: Decision | None = None) -> Related:
     """The places that explain a site: its guards, what they look into, the branch beside it, the factor's way."""
     places: list[tuple[ast.AST, str]] = []
-    for guard in event.guards:
+    for guard in flattened(event.guards):
         places.append((guard.test, "under this test" if guard.positive else "unless this test"))
         places.extend(_sibling(event, guard))
     if decision is not None:

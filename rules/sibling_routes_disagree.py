@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from moelint.linter.analysis.events import Scale
+from moelint.linter.analysis.events import Scale, flattened
 from moelint.linter.analysis.module import Class
 from moelint.linter.diagram import FALSE, Node
 from moelint.linter.rule import Draft, Module, Rule
@@ -101,8 +101,8 @@ def _disagreements(routes: dict[str, list[Scale]], module: Module) -> Iterable[D
             continue
         site, other = events[0], routes[reference][0]
         related: list[tuple[ast.AST, str]] = [(other.node, f"`{reference}` multiplies here")]
-        related += [(guard.test, f"the test in `{route}`") for guard in site.guards]
-        related += [(guard.test, f"the test in `{reference}`") for guard in other.guards]
+        related += [(guard.test, f"the test in `{route}`") for guard in flattened(site.guards)]
+        related += [(guard.test, f"the test in `{reference}`") for guard in flattened(other.guards)]
         yield Draft(
             site.node,
             f"`{route}` multiplies by the routed scaling factor under another condition than its sibling "

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from moelint.linter.analysis.module import Function
 
-GuardKind = Literal["if", "ternary", "assert", "loop", "handler"]
+GuardKind = Literal["if", "ternary", "assert", "loop", "handler", "either", "callers"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """A test that must have come out as `positive` for control to be here."""
+    """A test that must have come out as `positive` for control to be here.
+
+    Kind `either` means that all guards of at least one of the `alternatives` hold, kind `callers` the same for the
+    calls that lead here; `test` is then only a place to show.
+    """
 
     test: ast.expr
     positive: bool
@@ -21,6 +26,7 @@ class Guard:
     function: Function | None = None
     origin: ast.If | None = None
     """The statement the test belongs to, where it is an `if`."""
+    alternatives: tuple[tuple[Guard, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +49,38 @@ class Value:
 
     def then(self, node: ast.AST, text: str) -> Value:
         return Value(self.power, (*self.trace, Step(node, text)), self.guards)
+
+    def under(self, guards: tuple[Guard, ...]) -> Value:
+        """This value where `guards` hold too, neutral elsewhere."""
+        return Value(self.power, self.trace, (*guards, *self.guards)) if guards else self
+
+
+def either(values: Sequence[Value]) -> Value:
+    """The value that is one of `values` in some case each, and neutral where the guards of none hold."""
+    for value in values:
+        if not value.guards:
+            return value
+    first = values[0]
+    return Value(first.power, first.trace, one_of([value.guards for value in values]))
+
+
+def one_of(alternatives: Sequence[tuple[Guard, ...]]) -> tuple[Guard, ...]:
+    """Guards that hold where all guards of one of the alternatives do."""
+    if not all(alternatives):
+        return ()
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return (Guard(alternatives[0][0].test, True, "either", None, None, tuple(alternatives)),)
+
+
+def flattened(guards: Iterable[Guard]) -> Iterator[Guard]:
+    """The single tests among the guards and their alternatives."""
+    for guard in guards:
+        if guard.alternatives:
+            for alternative in guard.alternatives:
+                yield from flattened(alternative)
+        else:
+            yield guard
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,39 +1,24 @@
 """Factor flow: one abstract walk per function that follows the routed scaling factor and notes what happens to it.
 
 Per module the walk is repeated until no new attribute alias, tainted parameter or factor-returning function turns
-up (three rounds at most); only functions whose source mentions a relevant name are walked.
+up (a few rounds at most); only functions whose source mentions a relevant name are walked.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from moelint.linter.analysis.events import (
-    Compared,
-    Event,
-    FlagSet,
-    Guard,
-    GuardKind,
-    Handed,
-    Scale,
-    SlotWrite,
-    Step,
-    Stored,
-    Value,
-)
-from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.evaluate import Evaluator
+from moelint.linter.analysis.events import Event, Guard, GuardKind, Handed, Scale, Step, Value, either, one_of
+from moelint.linter.analysis.known import Call, Known
+from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.shapes import ends, is_none, is_self, path_text
 
-_ROUNDS = 3
-_NEUTRAL = (None, 0, 1)
-_PASS_THROUGH = frozenset({"float", "int", "tensor", "as_tensor", "to", "item", "cast", "abs", "Parameter", "full"})
-_MUL = frozenset({"mul", "mul_", "multiply", "multiply_", "_foreach_mul_"})
-_DIV = frozenset({"div", "div_", "divide", "divide_", "true_divide"})
-_ADD = frozenset({"add", "add_", "sub", "sub_"})
-_TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
+_ROUNDS = 6
 
 
 @dataclass(slots=True)
@@ -43,6 +28,8 @@ class Flow:
     events: list[Event] = field(default_factory=list)
     aliases: dict[str, dict[str, Value]] = field(default_factory=dict)
     """Class qualname -> attribute -> the factor stored there."""
+    callers: dict[Function, list[Call]] = field(default_factory=dict)
+    """Function -> the calls of it, in functions that have to do with the factor."""
 
 
 def analyse(module: Module) -> Flow:
@@ -53,122 +40,105 @@ def analyse(module: Module) -> Flow:
 class _Analysis:
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.profile = module.profile
-        self.aliases: dict[str, dict[str, Value]] = {}
-        self.parameters: dict[Function, dict[str, Value]] = {}
-        self.returns: dict[Function, Value] = {}
-        self.fresh_names: set[str] = set()
-        self.fresh_functions: set[Function] = set()
-        profile = self.profile
+        self.known = Known(module)
+        self.events: dict[Function, list[Event]] = {}
+        profile = module.profile
         self._words = _pattern(
             profile.factor | profile.flags | profile.runner_flags | profile.slot_weight | profile.wish
             | profile.topk_weights | frozenset(profile.slot_sinks)
+            | {
+                name for name, value in module.constants.items()
+                if isinstance(value, ast.Constant) and value.value in profile.factor
+            }
         )  # fmt: skip
 
     def run(self) -> Flow:
-        flow = Flow()
-        events: dict[Function, list[Event]] = {}
+        known = self.known
         candidates = [f for f in self.module.functions if f.outer is None and not _is_kernel(f)]
         pending = [f for f in candidates if self._words.search(self.module.source.segment(f.node))]
         for _ in range(_ROUNDS):
-            self.fresh_names, self.fresh_functions = set(), set()
+            known.fresh_names, known.fresh_functions = set(), set()
             for function in pending:
-                walk = _Walk(self, function)
-                walk.run()
-                events[function] = walk.events
-            if not self.fresh_names and not self.fresh_functions:
+                self._walk(function)
+            if not known.fresh_names and not known.fresh_functions:
                 break
             pending = [f for f in candidates if self._affected(f)]
+        self._walk_callers(candidates)
+        callers = known.callers()
+        flow = Flow(aliases=known.aliases, callers=callers)
         seen: set[tuple[type, int, int, int, int]] = set()
         for function in self.module.functions:
-            for event in events.get(function, ()):
+            for event in self.events.get(function, ()):
                 node = event.node
                 key = (type(event), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
                 if key not in seen:
                     seen.add(key)
-                    flow.events.append(event)
-        flow.aliases = self.aliases
+                    flow.events.append(_under_callers(event, callers))
         return flow
 
-    def alias(self, cls: Class | None, attribute: str) -> Value | None:
-        if cls is None:
-            return None
-        for ancestor in self.module.ancestry(cls):
-            found = self.aliases.get(ancestor.qualname, {}).get(attribute)
-            if found is not None:
-                return found
-        return None
-
-    def note_alias(self, cls: Class, attribute: str, value: Value) -> None:
-        known = self.aliases.setdefault(cls.qualname, {})
-        if attribute not in known:
-            known[attribute] = value
-            self.fresh_names.add(attribute)
-
-    def note_parameter(self, function: Function, name: str, value: Value) -> None:
-        known = self.parameters.setdefault(function, {})
-        if name not in known:
-            known[name] = value
-            self.fresh_functions.add(function)
-
-    def note_return(self, function: Function, value: Value) -> None:
-        if function not in self.returns:
-            self.returns[function] = value
-            self.fresh_names.add(function.name)
+    def _walk(self, function: Function) -> None:
+        walk = _Walk(self.known, function)
+        walk.enter(function)
+        self.events[function] = walk.events
+        self.known.calls[function] = walk.calls
 
     def _affected(self, function: Function) -> bool:
         """Whether the last round found something that this function's walk did not know."""
-        if function in self.fresh_functions:
+        if function in self.known.fresh_functions:
             return True
         segment = self.module.source.segment(function.node)
-        return any(name.encode() in segment for name in self.fresh_names)
+        return any(name.encode() in segment for name in self.known.fresh_names)
+
+    def _walk_callers(self, candidates: list[Function]) -> None:
+        """Walk the functions that call one that scales and were of no interest so far, for their guards."""
+        names = {
+            event.function.name.encode() + b"("
+            for events in self.events.values()
+            for event in events
+            if isinstance(event, (Scale, Handed)) and event.function is not None
+        }
+        for function in candidates:
+            if function not in self.events and names:
+                segment = self.module.source.segment(function.node)
+                if any(name in segment for name in names):
+                    self._walk(function)
 
 
-class _Walk:
-    """The walk over one outermost function and the functions nested in it."""
+class _Walk(Evaluator):
+    """The walk over the statements of one outermost function and of the functions nested in it."""
 
-    def __init__(self, analysis: _Analysis, function: Function) -> None:
-        self.analysis = analysis
-        self.module = analysis.module
-        self.profile = analysis.profile
-        self.function = function
-        self.events: list[Event] = []
-        self.guards: tuple[Guard, ...] = ()
-        self.env: dict[str, Value] = {}
-        self.statement: ast.stmt = function.node
-        self._nested = {f.node: f for f in self.module.functions if f.outer is not None}
-
-    def run(self) -> None:
-        self._enter(self.function)
-
-    def _enter(self, function: Function) -> None:
+    def enter(self, function: Function) -> None:
+        """Walk the body of a function, with what is known of its parameters."""
+        profile = self.profile
+        defaults = [(parameter.arg, parameter, value, self.eval(value)) for parameter, value in function.defaults()]
         outer, env = self.function, self.env
         self.function, self.env = function, dict(env)
-        tainted = self.analysis.parameters.get(function, {})
         for parameter in function.parameters():
             name = parameter.arg
-            if name in self.profile.factor:
+            self.env.pop(name, None)
+            if name in profile.factor:
                 self.env[name] = Value(1, (Step(parameter, f"parameter `{name}`"),))
-            elif name in tainted:
-                self.env[name] = tainted[name]
-            else:
-                self.env.pop(name, None)
-        for parameter, default in function.defaults():
-            if parameter.arg in self.profile.flags | self.profile.runner_flags:
-                continue
-            if parameter.arg in self.profile.slot_weight and not _is_none(default):
-                self._slot(parameter, default, "name", parameter.arg)
+        for name, parameter, default, value in defaults:
+            if value is not None and name not in profile.factor:
+                self.env[name] = value.then(parameter, f"default of `{name}`")
+            if name in profile.slot_weight and not is_none(default):
+                self.slot(parameter, default, "name", name)
+        self.env.update(self.known.parameters.get(function, {}))
         self._block(function.node.body)
         self.function, self.env = outer, env
 
-    def _block(self, body: list[ast.stmt]) -> None:
+    def _block(self, body: Sequence[ast.stmt]) -> None:
         kept = self.guards
-        for statement in body:
-            self._visit(statement)
+        self._sequence(body)
         self.guards = kept
 
+    def _sequence(self, body: Sequence[ast.stmt]) -> None:
+        """Statements of which the last is reached if the first is: what narrows stays narrowed."""
+        for statement in body:
+            self.statement = statement
+            self._visit(statement)
+
     def _visit(self, statement: ast.stmt) -> None:
-        self.statement = statement
         if isinstance(statement, ast.Expr):
             self.eval(statement.value)
         elif isinstance(statement, ast.Assign):
@@ -181,454 +151,208 @@ class _Walk:
         elif isinstance(statement, ast.If):
             self._if(statement)
         elif isinstance(statement, ast.Return):
-            if statement.value is not None:
-                value = self.eval(statement.value)
-                if value is not None:
-                    self.analysis.note_return(
-                        self.function, value.then(statement, f"returned by `{self.function.name}`")
-                    )
+            self._return(statement)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self.eval(statement.iter)
-            self._guarded(statement.iter, True, statement.body, "loop")
+            self._forget(statement.target)
+            self._guarded(statement.iter, statement.body, "loop")
             self._block(statement.orelse)
         elif isinstance(statement, ast.While):
-            self.eval(statement.test)
-            self._guarded(statement.test, True, statement.body, "loop")
+            self.eval_test(statement.test)
+            self._guarded(statement.test, statement.body, "loop")
+            self._block(statement.orelse)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             for item in statement.items:
                 self.eval(item.context_expr)
-            self._block(statement.body)
+            self._sequence(statement.body)
         elif isinstance(statement, ast.Try):
-            self._block(statement.body)
-            for handler in statement.handlers:
-                self._guarded(handler.type or ast.Constant(True), True, handler.body, "handler")
-            self._block(statement.orelse)
-            self._block(statement.finalbody)
+            self._try(statement)
         elif isinstance(statement, ast.Assert):
             self.eval_test(statement.test)
             self.guards += (Guard(statement.test, True, "assert", self.function),)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self._enter_nested(statement)
+            self.enter(self.known.by_node[statement])
+        elif isinstance(statement, ast.ClassDef):
+            self._block([inner for inner in statement.body if isinstance(inner, ast.FunctionDef)])
         elif isinstance(statement, ast.Match):
             self.eval(statement.subject)
             for case in statement.cases:
                 self._block(case.body)
 
-    def _enter_nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        nested = self._nested.get(node)
-        if nested is not None:
-            self._enter(nested)
+    def _try(self, statement: ast.Try) -> None:
+        if statement.handlers:
+            self._block(statement.body)
+        else:
+            self._sequence(statement.body)
+        for handler in statement.handlers:
+            self._guarded(handler.type or ast.Constant(True), handler.body, "handler")
+        self._block(statement.orelse)
+        self._sequence(statement.finalbody)
 
-    def _guarded(
-        self, test: ast.expr, positive: bool, body: list[ast.stmt], kind: GuardKind = "if", origin: ast.If | None = None
-    ) -> None:
+    def _return(self, statement: ast.Return) -> None:
+        if statement.value is None:
+            return
+        parts: list[tuple[int | None, ast.expr]] = [(None, statement.value)]
+        if isinstance(statement.value, ast.Tuple):
+            parts = list(enumerate(statement.value.elts))
+        for position, part in parts:
+            value = self.eval(part)
+            if value is not None:
+                returned = value.then(statement, f"returned by `{self.function.name}`").under(self.guards)
+                self.known.note_return(self.function, position, part, returned)
+
+    def _guarded(self, test: ast.expr, body: Sequence[ast.stmt], kind: GuardKind) -> None:
         kept = self.guards
-        self.guards += (Guard(test, positive, kind, self.function, origin),)
+        self.guards += (Guard(test, True, kind, self.function),)
         self._block(body)
         self.guards = kept
+
+    def _branch(self, statement: ast.If, positive: bool) -> tuple[Guard, ...]:
+        """Walk one branch; the result is what holds at its end."""
+        kept = self.guards
+        self.guards += (Guard(statement.test, positive, "if", self.function, statement),)
+        self._sequence(statement.body if positive else statement.orelse)
+        held = self.guards[len(kept) :]
+        self.guards = kept
+        return held
 
     def _if(self, statement: ast.If) -> None:
         self.eval_test(statement.test)
         before = self.env
         self.env = dict(before)
-        self._guarded(statement.test, True, statement.body, "if", statement)
-        after_then = self.env
+        then_held = self._branch(statement, True)
+        then_env = self.env
         self.env = dict(before)
-        self._guarded(statement.test, False, statement.orelse, "if", statement)
-        then_ends, else_ends = _ends(statement.body), bool(statement.orelse) and _ends(statement.orelse)
+        else_held = self._branch(statement, False)
+        then_ends, else_ends = ends(statement.body), ends(statement.orelse)
         if then_ends and not else_ends:
-            self.guards += (Guard(statement.test, False, "if", self.function, statement),)
+            self.guards += else_held
         elif else_ends and not then_ends:
-            self.env = after_then
-            self.guards += (Guard(statement.test, True, "if", self.function, statement),)
+            self.env = then_env
+            self.guards += then_held
         else:
-            for name, value in after_then.items():
-                if value is not before.get(name) or name not in self.env:
-                    self.env[name] = value
+            self._merge(then_env, then_held, else_held)
+            if len(then_held) > 1 or len(else_held) > 1:
+                self.guards += one_of([then_held, else_held])
+
+    def _merge(self, then_env: dict[str, Value], then_held: tuple[Guard, ...], else_held: tuple[Guard, ...]) -> None:
+        """Join the names of two branches, the second of which is current."""
+        else_env = self.env
+        self.env = {}
+        for name in (*then_env, *(name for name in else_env if name not in then_env)):
+            then, other = then_env.get(name), else_env.get(name)
+            if then is other and then is not None:
+                self.env[name] = then
+            else:
+                held = [value.under(guards) for value, guards in ((then, then_held), (other, else_held)) if value]
+                self.env[name] = either(held)
 
     def _assign(self, targets: list[ast.expr], value_node: ast.expr) -> None:
         if isinstance(value_node, ast.Tuple):
             for target in targets:
                 if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(value_node.elts):
-                    for part, element in zip(target.elts, value_node.elts, strict=True):
-                        self._bind(part, element, self.eval(element))
+                    values = [self.eval(element) for element in value_node.elts]
+                    for part, element, value in zip(target.elts, value_node.elts, values, strict=True):
+                        self.bind(part, element, value)
                     return
         value = self.eval(value_node)
         for target in targets:
-            self._bind(target, value_node, value)
+            self.bind(target, value_node, value)
 
-    def _bind(self, target: ast.expr, value_node: ast.expr, value: Value | None) -> None:
+    def bind(self, target: ast.expr, value_node: ast.expr, value: Value | None) -> None:
         profile = self.profile
         if isinstance(target, ast.Name):
-            name = target.id
+            self._forget(target)
             if value is not None:
-                relative = tuple(g for g in self.guards if g not in value.guards)
-                self.env[name] = Value(value.power, (*value.trace, Step(target, f"bound to `{name}`")), value.guards)
-                if not _is_neutral_merge(value_node):
-                    self.env[name] = Value(value.power, self.env[name].trace, (*relative, *value.guards))
-            elif name in self.env and _is_neutral(value_node) and self.guards:
-                carried = self.env[name]
-                inner = self.guards[-1]
-                otherwise = Guard(inner.test, not inner.positive, inner.kind, inner.function)
-                self.env[name] = Value(carried.power, carried.trace, (*carried.guards, otherwise))
-            else:
-                self.env.pop(name, None)
-            if name in profile.slot_weight:
-                self._slot(target, value_node, "name", name)
+                self.env[target.id] = value.then(target, f"bound to `{target.id}`")
+            for key, held in self._entries(value_node):
+                self.env[f"{target.id}[{key!r}]"] = held
+            if target.id in profile.slot_weight:
+                self.slot(target, value_node, "name", target.id)
         elif isinstance(target, ast.Attribute):
-            if value is not None and _is_self(target.value, self.function) and self.function.cls is not None:
-                self._emit(Stored(target, self.statement, self.function, self.guards, value.trace, target.attr))
-                if target.attr not in profile.factor:
-                    self.analysis.note_alias(
-                        self.function.cls, target.attr, value.then(target, f"stored in `self.{target.attr}`")
-                    )
+            if is_self(target.value, self.function) and self.function.cls is not None:
+                if value is not None:
+                    self.store(target, target.attr, value)
+            else:
+                self._bind_path(target, value)
             if target.attr in profile.flags or target.attr in profile.runner_flags:
-                self._emit(
-                    FlagSet(target, self.statement, self.function, self.guards, (), value_node, target.attr, None)
-                )
+                self.flag(target, value_node, target.attr)
             if target.attr in profile.slot_weight:
-                self._slot(target, value_node, "name", target.attr)
+                self.slot(target, value_node, "name", target.attr)
         elif isinstance(target, ast.Subscript):
-            if self._is_weights(target.value) and _last_columns(target.slice):
-                self._slot(target, value_node, "column", ast.unparse(target))
+            if self.is_slot_column(target):
+                self.slot(target, value_node, "column", ast.unparse(target))
             elif isinstance(target.slice, ast.Constant) and target.slice.value in profile.flags:
-                self._emit(
-                    FlagSet(
-                        target,
-                        self.statement,
-                        self.function,
-                        self.guards,
-                        (),
-                        value_node,
-                        str(target.slice.value),
-                        None,
-                    )
-                )
+                self.flag(target, value_node, str(target.slice.value))
+            else:
+                self._bind_path(target, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            for part in target.elts:
-                self._bind(part, value_node, None)
+            callee = self.known.lookup.callee(value_node, self.function) if isinstance(value_node, ast.Call) else None
+            for position, part in enumerate(target.elts):
+                returned = self.known.returns.get((callee.function, position)) if callee is not None else None
+                self.bind(part, value_node, returned)
         elif isinstance(target, ast.Starred):
-            self._bind(target.value, value_node, None)
+            self.bind(target.value, value_node, None)
+
+    def _bind_path(self, target: ast.expr, value: Value | None) -> None:
+        path = path_text(target)
+        if path is not None:
+            self.env.pop(path, None)
+            if value is not None:
+                self.env[path] = value.then(target, f"stored in `{path}`")
+
+    def _entries(self, node: ast.expr) -> list[tuple[str, Value]]:
+        """The entries of a dictionary display, or of `dict(...)`, that carry the factor."""
+        pairs: list[tuple[str | None, ast.expr]] = []
+        if isinstance(node, ast.Dict):
+            pairs = [(self.text(key), item) for key, item in zip(node.keys, node.values, strict=True) if key]
+        elif isinstance(node, ast.Call) and terminal_name(node.func) == "dict":
+            pairs = [(keyword.arg, keyword.value) for keyword in node.keywords]
+        count = len(self.events)
+        held = [(key, self.eval(item)) for key, item in pairs if key is not None]
+        del self.events[count:]
+        return [(key, value) for key, value in held if value is not None]
+
+    def _forget(self, target: ast.expr) -> None:
+        """A name is bound anew: what it and its parts held is gone."""
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                self.env.pop(node.id, None)
+                parts = [path for path in self.env if path.startswith((f"{node.id}[", f"{node.id}."))]
+                for path in parts:
+                    del self.env[path]
 
     def _augmented(self, statement: ast.AugAssign) -> None:
         value = self.eval(statement.value)
         target = statement.target
-        if value is not None and isinstance(statement.op, (ast.Mult, ast.Div)):
+        if not isinstance(statement.op, (ast.Mult, ast.Div)):
+            return
+        if self.is_slot_column(target):
+            self.slot(target, statement.value, "column", ast.unparse(target))
+        elif value is not None:
             power = value.power if isinstance(statement.op, ast.Mult) else -value.power
-            if isinstance(target, ast.Subscript) and self._is_weights(target.value) and _last_columns(target.slice):
-                self._slot(target, statement.value, "column", ast.unparse(target))
-            else:
-                self._scale(statement, value, target, power, True, "*=" if power > 0 else "/=")
-        elif (
-            isinstance(target, ast.Subscript)
-            and isinstance(statement.op, (ast.Mult, ast.Div))
-            and self._is_weights(target.value)
-            and _last_columns(target.slice)
-        ):
-            self._slot(target, statement.value, "column", ast.unparse(target))
+            self.scale(statement, value, target, power, True, "*=" if power > 0 else "/=")
 
-    def eval_test(self, test: ast.expr) -> None:
-        """Evaluate a condition: the bare factor as a truth value is no use of it."""
-        if isinstance(test, ast.BoolOp):
-            for part in test.values:
-                self.eval_test(part)
-        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            self.eval_test(test.operand)
-        else:
-            self.eval(test)
 
-    def eval(self, node: ast.expr) -> Value | None:
-        """The factor content of an expression; emits the events of everything inside it."""
-        if isinstance(node, ast.Name):
-            return self.env.get(node.id)
-        if isinstance(node, ast.Constant):
-            return None
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node)
-        if isinstance(node, ast.BinOp):
-            return self._binary(node)
-        if isinstance(node, ast.Call):
-            return self._call(node)
-        if isinstance(node, ast.IfExp):
-            return self._conditional(node)
-        if isinstance(node, ast.BoolOp):
-            values = [self.eval(part) for part in node.values]
-            return next((value for value in values if value is not None), None)
-        if isinstance(node, ast.UnaryOp):
-            value = self.eval(node.operand)
-            return None if isinstance(node.op, ast.Not) else value
-        if isinstance(node, ast.Compare):
-            self._compare(node)
-            return None
-        if isinstance(node, ast.Subscript):
-            self.eval(node.slice)
-            base = self.eval(node.value)
-            if isinstance(node.slice, ast.Constant) and node.slice.value in self.profile.factor:
-                return Value(1, (Step(node, f"read as key `{node.slice.value}`"),))
-            return base
-        if isinstance(node, ast.NamedExpr):
-            value = self.eval(node.value)
-            self._bind(node.target, node.value, value)
-            return value
-        if isinstance(node, ast.Lambda):
-            self.eval(node.body)
-            return None
-        if isinstance(node, ast.Dict):
-            for key, item in zip(node.keys, node.values, strict=True):
-                if key is not None:
-                    self._dictionary_entry(key, item)
-                self.eval(item)
-            return None
-        if isinstance(node, ast.JoinedStr):
-            return None
-        if isinstance(node, ast.Await):
-            return self.eval(node.value)
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.eval(child)
-            elif isinstance(child, ast.comprehension):
-                self.eval(child.iter)
-                for test in child.ifs:
-                    self.eval_test(test)
-        return None
+def _under_callers(event: Event, callers: dict[Function, list[Call]]) -> Event:
+    """An event of a function that is called here: the guards of the calls are its own too."""
+    if not isinstance(event, (Scale, Handed)):
+        return event
+    guards = _entry(event.function, callers, frozenset())
+    return replace(event, guards=(*guards, *event.guards)) if guards else event
 
-    def _attribute(self, node: ast.Attribute) -> Value | None:
-        base = self.eval(node.value)
-        if node.attr in self.profile.factor:
-            return Value(1, (Step(node, f"read of `{_text(node)}`"),))
-        if _is_self(node.value, self.function):
-            alias = self.analysis.alias(self.function.cls, node.attr)
-            if alias is not None:
-                return alias.then(node, f"read of `self.{node.attr}`")
-            if self.function.cls is not None and self.function.cls.has_property(node.attr):
-                returned = self.analysis.returns.get(self.function.cls.methods[node.attr])
-                if returned is not None:
-                    return returned.then(node, f"property `self.{node.attr}`")
-        return base if node.attr in ("data", "T") else None
 
-    def _binary(self, node: ast.BinOp) -> Value | None:
-        left, right = self.eval(node.left), self.eval(node.right)
-        if left is None and right is None:
-            return None
-        if isinstance(node.op, ast.Mult):
-            if left is not None and right is not None:
-                return Value(left.power + right.power, (*left.trace, *right.trace), (*left.guards, *right.guards))
-            value, other = (left, node.right) if left is not None else (right, node.left)
-            assert value is not None
-            if _is_number(other):
-                return value
-            self._scale(node, value, other, value.power, False, "*")
-            return None
-        if isinstance(node.op, ast.Div):
-            if left is not None and right is None:
-                if not _is_number(node.right) and not _is_scalar_call(node.right):
-                    self._scale(node, left, node.right, left.power, False, "factor / x")
-                    return None
-                return left
-            if right is not None and left is None:
-                scaled = None if _is_number(node.left) else node.left
-                self._scale(node, right, scaled, -right.power, False, "/")
-                return (
-                    Value(-right.power, (*right.trace, Step(node, f"`{_text(node)}`")), right.guards)
-                    if scaled is None
-                    else None
-                )
-            assert left is not None and right is not None
-            return Value(left.power - right.power, (*left.trace, *right.trace), (*left.guards, *right.guards))
-        if isinstance(node.op, ast.Pow):
-            return None
-        value = left or right
-        assert value is not None
-        self._scale(node, value, node.left if left is None else node.right, value.power, False, "arithmetic")
-        return None
-
-    def _conditional(self, node: ast.IfExp) -> Value | None:
-        self.eval_test(node.test)
-        kept = self.guards
-        self.guards = (*kept, Guard(node.test, True, "ternary", self.function))
-        then = self.eval(node.body)
-        self.guards = (*kept, Guard(node.test, False, "ternary", self.function))
-        other = self.eval(node.orelse)
-        self.guards = kept
-        if then is not None and other is None:
-            return Value(then.power, then.trace, (*then.guards, Guard(node.test, True, "ternary", self.function)))
-        if other is not None and then is None:
-            return Value(other.power, other.trace, (*other.guards, Guard(node.test, False, "ternary", self.function)))
-        return then
-
-    def _compare(self, node: ast.Compare) -> None:
-        operands = [node.left, *node.comparators]
-        values = [self.eval(operand) for operand in operands]
-        found = next((value for value in values if value is not None), None)
-        if found is None:
-            return
-        others = [operand for operand, value in zip(operands, values, strict=True) if value is None]
-        if all(_is_neutral(other) or _is_neutral_group(other) for other in others) and all(
-            isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.In, ast.NotIn)) for op in node.ops
-        ):
-            return
-        self._emit(Compared(node, self.statement, self.function, self.guards, found.trace))
-
-    def _call(self, node: ast.Call) -> Value | None:
-        profile = self.profile
-        name = terminal_name(node.func)
-        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        received = self.eval(receiver) if receiver is not None else None
-        if isinstance(node.func, ast.Call):
-            self.eval(node.func)
-        arguments = [(None, a.value if isinstance(a, ast.Starred) else a) for a in node.args]
-        keywords = [(k.arg, k.value) for k in node.keywords]
-        sites: dict[ast.expr, ast.AST] = {k.value: k for k in node.keywords}
-        values = [(key, argument, self.eval(argument)) for key, argument in [*arguments, *keywords]]
-
-        self._call_sinks(node, name, receiver)
-        key = node.args[1] if name == "getattr" and len(node.args) > 1 else node.args[0] if node.args else None
-        if name in ("getattr", "get", "pop") and isinstance(key, ast.Constant) and key.value in profile.factor:
-            return Value(1, (Step(node, f"read of `{key.value}`"),))
-        if name in _TALK:
-            return None
-        tainted = [(k, a, v) for k, a, v in values if v is not None]
-        if name in _PASS_THROUGH:
-            if tainted and not (name == "full" and len(node.args) > 1 and tainted[0][1] is not node.args[-1]):
-                return tainted[0][2]
-            return received
-        if self._scaling_call(node, name, receiver, tainted):
-            return None
-        callee = self._resolve(node)
-        for key_name, argument, value in tainted:
-            self._emit(
-                Handed(sites.get(argument, argument), self.statement, self.function, (*self.guards, *value.guards), value.trace,
-                       node, self._real_name(name) or _text(node.func), key_name, value.power,
-                       tuple(guard for guard in value.guards if guard not in self.guards))
-            )  # fmt: skip
-            if callee is not None:
-                parameter = _parameter_for(callee, node, key_name, argument)
-                if parameter is not None and parameter not in profile.factor:
-                    step = Step(argument, f"handed to `{name}` as `{parameter}`", crossing=True)
-                    self.analysis.note_parameter(
-                        callee, parameter, Value(value.power, (*value.trace, step), value.guards)
-                    )
-        if callee is not None and callee in self.analysis.returns:
-            returned = self.analysis.returns[callee]
-            return returned.then(node, f"returned by `{name}`")
-        return None
-
-    def _call_sinks(self, node: ast.Call, name: str, receiver: ast.expr | None) -> None:
-        profile = self.profile
-        for keyword in node.keywords:
-            if keyword.arg in profile.flags or keyword.arg in profile.runner_flags:
-                self._emit(
-                    FlagSet(keyword.value, self.statement, self.function, self.guards, (), keyword.value,
-                            str(keyword.arg), node)
-                )  # fmt: skip
-            if keyword.arg in profile.slot_weight:
-                self._slot(keyword, keyword.value, "argument", f"{name}({keyword.arg}=)")
-        sink = self._real_name(name) if isinstance(node.func, ast.Name) else name
-        for argument in profile.slot_sinks.get(sink, ()):
-            for keyword in node.keywords:
-                if keyword.arg == argument and argument not in profile.slot_weight:
-                    self._slot(keyword, keyword.value, "argument", f"{name}({argument}=)")
-            if argument.isdecimal() and int(argument) < len(node.args):
-                positional = node.args[int(argument)]
-                self._slot(positional, positional, "argument", f"{name}()")
-        if name == "fill_" and isinstance(receiver, ast.Subscript) and node.args:
-            if self._is_weights(receiver.value) and _last_columns(receiver.slice):
-                self._slot(node, node.args[0], "column", ast.unparse(receiver))
-        elif name in ("cat", "concat", "concatenate") and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
-            parts = node.args[0].elts
-            if len(parts) > 1 and self._is_weights(parts[0]):
-                for part in parts[1:]:
-                    filler = self._filler(part)
-                    if filler is not None:
-                        self._slot(part, filler, "column", f"{name}({ast.unparse(parts[0])}, ...)")
-        elif name == "pad" and node.args and self._is_weights(node.args[0]):
-            for keyword in node.keywords:
-                if keyword.arg == "value":
-                    self._slot(keyword.value, keyword.value, "column", f"pad({ast.unparse(node.args[0])})")
-
-    def _real_name(self, name: str) -> str:
-        """What a callee is called where it is defined: through a local alias and `import ... as`."""
-        if name not in self.module.imports:
-            for bound in self.module.definitions(self.function).get(name, ()):
-                if terminal_name(bound) not in ("", name):
-                    return terminal_name(bound)
-        return self.module.imports.get(name, name).rsplit(".", 1)[-1]
-
-    def _filler(self, node: ast.expr) -> ast.expr | None:
-        """The value that `new_full`, `full`, `ones` ... puts into a column, through one local name."""
-        if isinstance(node, ast.Name):
-            bound = self.module.definitions(self.function).get(node.id, [])
-            return self._filler(bound[-1]) if bound and not isinstance(bound[-1], ast.Name) else None
-        if isinstance(node, ast.Call):
-            name = terminal_name(node.func)
-            if name in ("new_full", "full", "full_like") and len(node.args) > 1:
-                return node.args[1]
-            if name in ("ones", "ones_like", "new_ones"):
-                return ast.copy_location(ast.Constant(1.0), node)
-        return None
-
-    def _scaling_call(
-        self, node: ast.Call, name: str, receiver: ast.expr | None,
-        tainted: list[tuple[str | None, ast.expr, Value]],
-    ) -> bool:  # fmt: skip
-        if not tainted:
-            return False
-        key, argument, value = tainted[0]
-        if name in _MUL or name in _DIV:
-            power = value.power if name in _MUL else -value.power
-            operands = [a for a in node.args if a is not argument]
-            torch_function = isinstance(receiver, ast.Name) and receiver.id in self.module.imports
-            scaled = operands[0] if torch_function and operands else receiver
-            self._scale(node, value, scaled, power, name.endswith("_"), f"{name}()")
-            return True
-        if name in _ADD and key == "alpha":
-            others = [a for a in node.args if a is not argument]
-            self._scale(
-                node, value, others[-1] if others else receiver, value.power, name.endswith("_"), f"{name}(alpha=)"
-            )
-            return True
-        return False
-
-    def _dictionary_entry(self, key: ast.expr, item: ast.expr) -> None:
-        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in self.profile.flags:
-            self._emit(FlagSet(item, self.statement, self.function, self.guards, (), item, key.value, None))
-
-    def _resolve(self, node: ast.Call) -> Function | None:
-        if isinstance(node.func, ast.Name):
-            return self.module.function(node.func.id)
-        if isinstance(node.func, ast.Attribute) and _is_self(node.func.value, self.function):
-            return self.module.function(node.func.attr, self.function.cls)
-        return None
-
-    def _is_weights(self, node: ast.expr) -> bool:
-        return terminal_name(node) in self.profile.topk_weights
-
-    def _scale(
-        self, node: ast.AST, value: Value, scaled: ast.expr | None, power: int, in_place: bool, form: str
-    ) -> None:
-        self._emit(
-            Scale(node, self.statement, self.function, (*self.guards, *value.guards), value.trace,
-                  scaled, power, in_place, form)
-        )  # fmt: skip
-
-    def _slot(self, node: ast.AST, value: ast.expr, how: str, target: str) -> None:
-        power, trace = self._content(value)
-        self._emit(
-            SlotWrite(node, self.statement, self.function, self.guards, trace, value, how, target, power)  # type: ignore[arg-type]
-        )
-
-    def _content(self, node: ast.expr) -> tuple[int | None, tuple[Step, ...]]:
-        """The factor's exponent in `node`, looking through products and quotients, without events."""
-        count = len(self.events)
-        value = self.eval(node)
-        scales = [e for e in self.events[count:] if isinstance(e, Scale)]
-        del self.events[count:]
-        if value is not None:
-            return value.power, value.trace
-        return (scales[-1].power, scales[-1].trace) if scales else (None, ())
-
-    def _emit(self, event: Event) -> None:
-        self.events.append(event)
+def _entry(
+    function: Function | None, callers: dict[Function, list[Call]], above: frozenset[Function]
+) -> tuple[Guard, ...]:
+    calls = callers.get(function, []) if function is not None else []
+    if not calls or function in above:
+        return ()
+    assert function is not None
+    alternatives = [(*_entry(call.function, callers, above | {function}), *call.guards) for call in calls]
+    if not all(alternatives):
+        return ()
+    return (Guard(calls[0].node, True, "callers", function, None, tuple(alternatives)),)
 
 
 @lru_cache(maxsize=16)
@@ -641,78 +365,3 @@ def _pattern(words: frozenset[str]) -> re.Pattern[bytes]:
 def _is_kernel(function: Function) -> bool:
     """A device function: it computes what its caller orders."""
     return any(terminal_name(decorator) in ("jit", "kernel") for decorator in function.node.decorator_list)
-
-
-def _is_self(node: ast.expr, function: Function) -> bool:
-    while function.outer is not None:
-        function = function.outer
-    args = function.node.args.args
-    return function.cls is not None and bool(args) and isinstance(node, ast.Name) and node.id == args[0].arg
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_number(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp):
-        node = node.operand
-    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
-
-
-def _is_scalar_call(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "len")
-
-
-def _is_neutral(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not isinstance(node.value, (bool, str)) and node.value in _NEUTRAL
-
-
-def _is_neutral_group(node: ast.expr) -> bool:
-    return isinstance(node, (ast.Tuple, ast.Set, ast.List)) and all(_is_neutral(item) for item in node.elts)
-
-
-def _is_neutral_merge(node: ast.expr) -> bool:
-    """`x if c else 1.0`, `x or 1.0`: the value says its own guards."""
-    return isinstance(node, (ast.IfExp, ast.BoolOp))
-
-
-def _last_columns(index: ast.expr) -> bool:
-    """`[:, -1]`, `[:, -n:]`, `[..., k:]`, `[:, k]`: the trailing columns of a two-dimensional tensor."""
-    if not isinstance(index, ast.Tuple) or len(index.elts) < 2:
-        return False
-    last = index.elts[-1]
-    if isinstance(last, ast.Slice):
-        return last.lower is not None and last.upper is None and not isinstance(last.lower, ast.Constant)
-    return isinstance(last, (ast.UnaryOp, ast.Name, ast.Attribute, ast.BinOp))
-
-
-def _ends(body: Iterable[ast.stmt]) -> bool:
-    """Whether control never leaves `body` at its end."""
-    last: ast.stmt | None = None
-    for last in body:
-        pass
-    if isinstance(last, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-        return True
-    if isinstance(last, ast.If):
-        return bool(last.orelse) and _ends(last.body) and _ends(last.orelse)
-    if isinstance(last, (ast.With, ast.AsyncWith)):
-        return _ends(last.body)
-    return False
-
-
-def _parameter_for(callee: Function, call: ast.Call, keyword: str | None, argument: ast.expr) -> str | None:
-    parameters = [parameter.arg for parameter in callee.parameters()]
-    if keyword is not None:
-        return keyword if keyword in parameters else None
-    position = next((i for i, a in enumerate(call.args) if a is argument), None)
-    if position is None or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    bound = callee.cls is not None and isinstance(call.func, ast.Attribute)
-    position += 1 if bound and parameters and parameters[0] in ("self", "cls") else 0
-    return parameters[position] if position < len(parameters) else None
-
-
-def _text(node: ast.AST) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -45,14 +45,34 @@ class Guards:
 
     def condition(self, guards: Iterable[Guard]) -> Node:
         """The conjunction of a stack of guards. Loops and handlers do not narrow it."""
-        result = TRUE
         self.origins = []
+        return self._conjunction(guards)
+
+    def _conjunction(self, guards: Iterable[Guard]) -> Node:
+        result = TRUE
         for guard in guards:
-            if guard.kind in ("loop", "handler"):
-                continue
-            node = self.formula(guard.test, guard.function)
-            result = self.diagrams.conj(result, node if guard.positive else self.diagrams.neg(node))
+            if guard.kind not in ("loop", "handler"):
+                result = self.diagrams.conj(result, self._guard(guard))
         return result
+
+    def _guard(self, guard: Guard) -> Node:
+        if not guard.alternatives:
+            node = self.formula(guard.test, guard.function)
+            return node if guard.positive else self.diagrams.neg(node)
+        node = FALSE
+        for alternative in guard.alternatives:
+            node = self.diagrams.disj(node, self._conjunction(alternative))
+        return self._called(node, guard.function) if guard.kind == "callers" else node
+
+    def _called(self, node: Node, function: Function | None) -> Node:
+        """The condition under which a function is called, without the choice of a back end, which picks a route.
+
+        A function that others may call too is judged by it only if whoever calls it here asks.
+        """
+        groups = {*self.profile.backend_sources.values(), *self.profile.backend_predicates.values()}
+        node = self.diagrams.exists(node, lambda variable: kind(variable) in groups)
+        private = function is not None and (function.outer is not None or function.name.startswith("_"))
+        return node if private or self.kinds(node) & {ANSWER, WISH, FLAG} else TRUE
 
     def decisive(self, node: Node) -> tuple[Node, bool]:
         """`node` without the variables that do not decide a scale, and whether one of them weakens it.

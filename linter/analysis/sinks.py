@@ -1,0 +1,127 @@
+"""Places that take a slot's weight or a fold flag, and the recording of events."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from typing import Literal
+
+from moelint.linter.analysis.events import Event, FlagSet, Guard, Scale, SlotWrite, Step, Value
+from moelint.linter.analysis.known import Known
+from moelint.linter.analysis.module import Function, terminal_name
+from moelint.linter.analysis.shapes import last_columns
+
+How = Literal["name", "column", "argument"]
+
+
+class Sinks(ABC):
+    """The state of one walk, and what is recorded on it."""
+
+    def __init__(self, known: Known, function: Function) -> None:
+        self.known = known
+        self.module = known.module
+        self.profile = known.module.profile
+        self.function = function
+        self.events: list[Event] = []
+        self.guards: tuple[Guard, ...] = ()
+        self.statement: ast.stmt = function.node
+
+    @abstractmethod
+    def eval(self, node: ast.expr) -> Value | None:
+        """The factor content of an expression; records the events of everything inside it."""
+
+    def scale(
+        self, node: ast.AST, value: Value, scaled: ast.expr | None, power: int, in_place: bool, form: str
+    ) -> None:
+        guards = (*self.guards, *value.guards)
+        self.events.append(
+            Scale(node, self.statement, self.function, guards, value.trace, scaled, power, in_place, form)
+        )
+
+    def slot(self, node: ast.AST, value: ast.expr, how: How, target: str) -> None:
+        power, trace = self._content(value)
+        self.events.append(
+            SlotWrite(node, self.statement, self.function, self.guards, trace, value, how, target, power)
+        )
+
+    def flag(self, node: ast.AST, value: ast.expr, name: str, call: ast.Call | None = None) -> None:
+        self.events.append(FlagSet(node, self.statement, self.function, self.guards, (), value, name, call))
+
+    def call_sinks(self, node: ast.Call, name: str, keywords: list[tuple[str | None, ast.expr]]) -> None:
+        """Record the flags and slot weights among the arguments of a call."""
+        profile = self.profile
+        sites = {keyword.value: keyword for keyword in node.keywords}
+        sinks = profile.slot_sinks.get(self.real_name(node.func), ())
+        for key, value in keywords:
+            if key in profile.flags or key in profile.runner_flags:
+                self.flag(value, value, str(key), node)
+            if key in profile.slot_weight or (key in sinks and key is not None):
+                self.slot(sites.get(value, value), value, "argument", f"{name}({key}=)")
+        for argument in sinks:
+            if argument.isdecimal() and int(argument) < len(node.args):
+                positional = node.args[int(argument)]
+                self.slot(positional, positional, "argument", f"{name}()")
+        self._column_sinks(node, name)
+
+    def _column_sinks(self, node: ast.Call, name: str) -> None:
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if name == "fill_" and isinstance(receiver, ast.Subscript) and node.args:
+            if self.is_slot_column(receiver):
+                self.slot(node, node.args[0], "column", ast.unparse(receiver))
+        elif name in ("cat", "concat", "concatenate") and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
+            parts = node.args[0].elts
+            if len(parts) > 1 and self.is_weights(parts[0]):
+                for part in parts[1:]:
+                    filler = self._filler(part)
+                    if filler is not None:
+                        self.slot(part, filler, "column", f"{name}({ast.unparse(parts[0])}, ...)")
+        elif name == "pad" and node.args and self.is_weights(node.args[0]):
+            for keyword in node.keywords:
+                if keyword.arg == "value":
+                    self.slot(keyword.value, keyword.value, "column", f"pad({ast.unparse(node.args[0])})")
+
+    def dictionary_entry(self, key: ast.expr, item: ast.expr) -> None:
+        """Record a flag given as an entry of a dictionary."""
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in self.profile.flags:
+            self.flag(item, item, key.value)
+
+    def is_weights(self, node: ast.expr) -> bool:
+        return terminal_name(node) in self.profile.topk_weights
+
+    def is_slot_column(self, node: ast.expr) -> bool:
+        """`topk_weights[:, -1]` and the like."""
+        return isinstance(node, ast.Subscript) and self.is_weights(node.value) and last_columns(node.slice)
+
+    def real_name(self, callee: ast.expr) -> str:
+        """What a callee is called where it is defined: through a local alias and `import ... as`."""
+        name = terminal_name(callee)
+        if not isinstance(callee, ast.Name):
+            return name
+        if name not in self.module.imports:
+            for bound in self.module.definitions(self.function).get(name, ()):
+                if terminal_name(bound) not in ("", name):
+                    return terminal_name(bound)
+        return self.module.real_name(callee)
+
+    def _filler(self, node: ast.expr) -> ast.expr | None:
+        """The value that `new_full`, `full`, `ones` ... puts into a column, through one local name."""
+        if isinstance(node, ast.Name):
+            bound = self.module.definitions(self.function).get(node.id, [])
+            return self._filler(bound[-1]) if bound and not isinstance(bound[-1], ast.Name) else None
+        if isinstance(node, ast.Call):
+            name = terminal_name(node.func)
+            if name in ("new_full", "full", "full_like") and len(node.args) > 1:
+                return node.args[1]
+            if name in ("ones", "ones_like", "new_ones"):
+                return ast.copy_location(ast.Constant(1.0), node)
+        return None
+
+    def _content(self, node: ast.expr) -> tuple[int | None, tuple[Step, ...]]:
+        """The factor's exponent in `node`, looking through products and quotients, without events."""
+        count = len(self.events)
+        value = self.eval(node)
+        scales = [e for e in self.events[count:] if isinstance(e, Scale)]
+        del self.events[count:]
+        if value is not None:
+            return value.power, value.trace
+        return (scales[-1].power, scales[-1].trace) if scales else (None, ())
