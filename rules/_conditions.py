@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -46,6 +46,16 @@ def atoms(test: ast.expr, positive: bool, aliases: Mapping[str, ast.expr], depth
     if positive and isinstance(test, (ast.Name, ast.Attribute)):
         return frozenset({Atom(subject, None, True), Atom(subject, "None", False)})
     return frozenset({Atom(subject, None, positive)})
+
+
+def test_aliases(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """The names that an assignment binds to a test."""
+    value = statement.value
+    negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    if negated or isinstance(value, (ast.Compare, ast.BoolOp)):
+        for target in statement.targets:
+            if isinstance(target, ast.Name):
+                yield target.id, value
 
 
 @lru_cache(maxsize=1024)

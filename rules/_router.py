@@ -14,7 +14,7 @@ from functools import lru_cache
 from moelint.linter.analysis.module import Function, Module, dotted_name, terminal_name
 from moelint.rules import _router_words as words
 from moelint.rules._calls import Calls, calls_of
-from moelint.rules._conditions import EMPTY, Path, atoms, feasible
+from moelint.rules._conditions import EMPTY, Path, atoms, feasible, test_aliases
 from moelint.rules._router_eval import Expressions
 from moelint.rules._router_operations import is_number
 from moelint.rules._router_values import Code, Index, Leak, Number, Picks, RouterFacts, Row, Step, Tensor, Value, merge
@@ -156,6 +156,7 @@ class _Walk(Expressions):
         self.statement = statement
         if isinstance(statement, ast.Assign):
             self._assign(statement.targets, statement.value)
+            self.tests.update(test_aliases(statement))
         elif isinstance(statement, ast.AnnAssign):
             if statement.value is not None:
                 self._assign([statement.target], statement.value)
@@ -238,13 +239,8 @@ class _Walk(Expressions):
                 self.use(item, statement, "returned")
 
     def _assign(self, targets: list[ast.expr], value_node: ast.expr) -> None:
-        test = isinstance(value_node, (ast.Compare, ast.BoolOp)) or (
-            isinstance(value_node, ast.UnaryOp) and isinstance(value_node.op, ast.Not)
-        )
         value = self.eval(value_node)
         for target in targets:
-            if test and isinstance(target, ast.Name):
-                self.tests[target.id] = value_node
             if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value_node, ast.Tuple):
                 self._bind(target, value if isinstance(value, Row) else None)
             else:
