@@ -48,7 +48,7 @@ def place(target: Path) -> tuple[Path, str]:
 
 def moelint(name: str, target: Path, *options: str) -> Contestant:
     folder, inside = place(target)
-    return Contestant(name, [str(BIN / "moelint"), "check", *options, inside], folder)
+    return Contestant(name, [str(BIN / "moelint"), "check", *options, inside], folder, lines)
 
 
 def interpreter(cwd: Path) -> Contestant:
