@@ -26,10 +26,12 @@ class Diagrams:
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
         self.names: list[str] = []
+        self._value_ids: dict[Value, int] = {}
+        self._values: list[Value] = []
         self._var: list[int] = [_TERMINAL, _TERMINAL]
-        self._edges: list[tuple[tuple[Value, Node], ...]] = [(), ()]
+        self._edges: list[tuple[tuple[int, Node], ...]] = [(), ()]
         self._default: list[Node] = [FALSE, TRUE]
-        self._unique: dict[tuple[int, tuple[tuple[Value, Node], ...], Node], Node] = {}
+        self._unique: dict[tuple[int, tuple[tuple[int, Node], ...], Node], Node] = {}
         self._and: dict[tuple[Node, Node], Node] = {}
         self._or: dict[tuple[Node, Node], Node] = {}
         self._not: dict[Node, Node] = {FALSE: TRUE, TRUE: FALSE}
@@ -48,7 +50,7 @@ class Diagrams:
 
     def literal(self, name: str, values: Iterable[Value] = (True,)) -> Node:
         """The function `name in values`."""
-        return self._make(self.variable(name), [(value, TRUE) for value in values], FALSE)
+        return self._make(self.variable(name), [(self._value_id(value), TRUE) for value in values], FALSE)
 
     def neg(self, a: Node) -> Node:
         done = self._not.get(a)
@@ -141,7 +143,8 @@ class Diagrams:
             if done is None:
                 name = self.names[self._var[node]]
                 if name in assignment:
-                    done = go(dict(self._edges[node]).get(assignment[name], self._default[node]))
+                    chosen = self._value_ids.get(assignment[name], -1)
+                    done = go(dict(self._edges[node]).get(chosen, self._default[node]))
                 else:
                     edges = [(value, go(child)) for value, child in self._edges[node]]
                     done = self._make(self._var[node], edges, go(self._default[node]))
@@ -154,7 +157,7 @@ class Diagrams:
         """The truth of `a` at a point; variables that are not named take a value nobody mentions."""
         while a > TRUE:
             value = assignment.get(self.names[self._var[a]], _OTHER)
-            a = dict(self._edges[a]).get(value, self._default[a])
+            a = dict(self._edges[a]).get(self._value_ids.get(value, -1), self._default[a])
         return a == TRUE
 
     def support(self, a: Node) -> set[str]:
@@ -173,7 +176,7 @@ class Diagrams:
                 continue
             seen.add(node)
             if self._var[node] == variable:
-                found.update(value for value, _ in self._edges[node])
+                found.update(self._values[value] for value, _ in self._edges[node])
             stack.append(self._default[node])
             stack.extend(child for _, child in self._edges[node])
         return found
@@ -188,12 +191,12 @@ class Diagrams:
         name = self.names[self._var[a]]
         by_child: dict[Node, list[Value]] = {}
         for value, child in self._edges[a]:
-            by_child.setdefault(child, []).append(value)
+            by_child.setdefault(child, []).append(self._values[value])
         for child, values in by_child.items():
             for rest in self.cubes(child):
                 yield {name: (True, tuple(values)), **rest}
         for rest in self.cubes(self._default[a]):
-            yield {name: (False, tuple(value for value, _ in self._edges[a])), **rest}
+            yield {name: (False, tuple(self._values[value] for value, _ in self._edges[a])), **rest}
 
     def of_cube(self, cube: Cube) -> Node:
         """The function of a conjunction of literals."""
@@ -207,30 +210,30 @@ class Diagrams:
         """The cheapest path to TRUE; `cost(name, None)` is the price of the default branch."""
         if a == FALSE:
             return None
-        best: dict[Node, tuple[int, Value, bool]] = {FALSE: (1 << 40, None, False), TRUE: (0, None, False)}
+        best: dict[Node, tuple[int, int]] = {FALSE: (1 << 40, -1), TRUE: (0, -1)}
 
         def price(node: Node) -> int:
             found = best.get(node)
             if found is None:
                 name = self.names[self._var[node]]
-                found = (price(self._default[node]) + cost(name, None), None, False)
+                found = (price(self._default[node]) + cost(name, None), -1)
                 for value, child in self._edges[node]:
-                    total = price(child) + cost(name, value)
+                    total = price(child) + cost(name, self._values[value])
                     if total < found[0]:
-                        found = (total, value, True)
+                        found = (total, value)
                 best[node] = found
             return found[0]
 
         price(a)
         cube: Cube = {}
         while a > TRUE:
-            _, value, taken = best[a]
+            value = best[a][1]
             name = self.names[self._var[a]]
-            if taken:
-                cube[name] = (True, (value,))
+            if value >= 0:
+                cube[name] = (True, (self._values[value],))
                 a = dict(self._edges[a])[value]
             else:
-                cube[name] = (False, tuple(other for other, _ in self._edges[a]))
+                cube[name] = (False, tuple(self._values[other] for other, _ in self._edges[a]))
                 a = self._default[a]
         return cube
 
@@ -243,12 +246,19 @@ class Diagrams:
             self._support[a] = found
         return found
 
-    def _make(self, var: int, edges: Iterable[tuple[Value, Node]], default: Node) -> Node:
+    def _value_id(self, value: Value) -> int:
+        number = self._value_ids.get(value)
+        if number is None:
+            number = self._value_ids[value] = len(self._values)
+            self._values.append(value)
+        return number
+
+    def _make(self, var: int, edges: list[tuple[int, Node]], default: Node) -> Node:
         kept = [edge for edge in edges if edge[1] != default]
         if not kept:
             return default
         if len(kept) > 1:
-            kept.sort(key=_edge_order)
+            kept.sort()
         key = (var, tuple(kept), default)
         node = self._unique.get(key)
         if node is None:
@@ -260,21 +270,19 @@ class Diagrams:
 
     def _apply(self, op: Callable[[Node, Node], Node], a: Node, b: Node) -> Node:
         var_a, var_b = self._var[a], self._var[b]
-        if var_a == var_b:
-            table_a, table_b = dict(self._edges[a]), dict(self._edges[b])
-            rest_a, rest_b = self._default[a], self._default[b]
-            edges = [
-                (value, op(table_a.get(value, rest_a), table_b.get(value, rest_b)))
-                for value in table_a.keys() | table_b.keys()
-            ]
-            return self._make(var_a, edges, op(rest_a, rest_b))
         if var_a < var_b:
             return self._make(var_a, [(v, op(child, b)) for v, child in self._edges[a]], op(self._default[a], b))
-        return self._make(var_b, [(v, op(a, child)) for v, child in self._edges[b]], op(a, self._default[b]))
+        if var_a > var_b:
+            return self._make(var_b, [(v, op(a, child)) for v, child in self._edges[b]], op(a, self._default[b]))
+        edges_a, edges_b = self._edges[a], self._edges[b]
+        rest_a, rest_b = self._default[a], self._default[b]
+        if len(edges_a) == 1 and len(edges_b) == 1 and edges_a[0][0] == edges_b[0][0]:
+            value = edges_a[0][0]
+            return self._make(var_a, [(value, op(edges_a[0][1], edges_b[0][1]))], op(rest_a, rest_b))
+        table = dict(edges_b)
+        edges = [(value, op(child, table.pop(value, rest_b))) for value, child in edges_a]
+        edges += [(value, op(rest_a, child)) for value, child in table.items()]
+        return self._make(var_a, edges, op(rest_a, rest_b))
 
 
 _OTHER: Value = "<a value that no test names>"
-
-
-def _edge_order(edge: tuple[Value, Node]) -> tuple[str, str]:
-    return (type(edge[0]).__name__, str(edge[0]))

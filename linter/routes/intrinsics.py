@@ -1,0 +1,197 @@
+"""What model functions may call besides the tree's own code.
+
+| intrinsic | meaning |
+|---|---|
+| `flag(name)` | a boolean configuration atom |
+| `back_end(group)` | the symbol of a group of exclusive back ends |
+| `mentions(text)` | whether the block's module contains the regular expression |
+| `symbol(name)` | an unknown value of that name |
+| `namespace(name)` | an empty object |
+| `instance(kind, name)` | an object whose methods are models `kind.method` |
+| `weights()` | fresh top-k weights: routed columns of weight 1, no shared column |
+| `routed(weights, state)` | the experts' output for these weights, in a reduction state |
+| `shared(state)` | the separate shared expert's output |
+| `unknown(why)` | an output of unknown factor |
+| `all_reduce(x)` | a sum over the group |
+| `linear(x)` | a linear map of `x` |
+| `is_record(x, *names)` | whether `x` is a record of one of these classes |
+| `add_hook(owner, hook)`, `run_hooks(owner)` | dispatcher hooks |
+| `is_none_argument(x)` | whether an argument is None in every configuration |
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence as Arguments
+from typing import TYPE_CHECKING
+
+from moelint.linter.diagram import FALSE, TRUE, Node
+from moelint.linter.routes import call, tensors
+from moelint.linter.routes.frames import Frame
+from moelint.linter.routes.units import ONE, Part, Parts, Reduction, show
+from moelint.linter.routes.values import (
+    NONE,
+    ClassValue,
+    Const,
+    FunctionValue,
+    Guarded,
+    Instance,
+    Symbol,
+    Tensor,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from moelint.linter.routes.contracts import Contracts
+    from moelint.linter.routes.machine import Machine
+
+Keywords = dict[str, Guarded]
+RouteHook = Callable[[Value, Arguments[Guarded], Keywords, Frame, ast.AST], "Guarded | None"]
+Intrinsic = Callable[
+    ["Contracts", "Machine", Arguments[Guarded], Keywords, Frame, ast.AST],
+    Guarded,
+]
+_HOOKS = "#hooks"
+
+
+def _text(argument: Guarded) -> str:
+    value = argument[0][1]
+    return str(value.value) if isinstance(value, Const) else str(value)
+
+
+def _state(argument: Guarded) -> Reduction:
+    state: Reduction = _text(argument)  # type: ignore[assignment]
+    return state
+
+
+def _flag(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return m.boolean(m.atom(_text(a[0])))
+
+
+def _back_end(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return c.enumeration_symbol(m, _text(a[0]))
+
+
+def _mentions(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return m.boolean(TRUE if re.search(_text(a[0]), c.target_text) else FALSE)
+
+
+def _symbol(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return [(TRUE, Symbol(_text(a[0]), "bool" if len(a) > 1 else None))]
+
+
+def _namespace(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return [(TRUE, m.instance("@Namespace", _text(a[0])))]
+
+
+def _instance(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return [(TRUE, m.instance(_text(a[0]), _text(a[1])))]
+
+
+def _weights(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return [(TRUE, tensors.fresh(m, "topk_weights"))]
+
+
+def _routed(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    found: Guarded = []
+    for condition, named in m.within(a[1], f.pc):
+        state = _state([(TRUE, named)])
+        for guard, value in m.within(a[0], condition):
+            if not isinstance(value, Tensor):
+                found.append((guard, m.tensor((Part("routed", ONE, state),), "routed")))
+                m.note(guard, n, f, "the experts run with weights of 1", decisive=True)
+                continue
+            contents: list[tuple[Node, Parts]] = []
+            for inner, parts in m.alternatives(value, guard):
+                contents.append((inner, _experts_output(parts, state)))
+                units = next((part.units for part in parts if part.name == "x"), ONE)
+                slot = next((part.units for part in parts if part.name == "s"), None)
+                also = f", shared slot weight {show(slot)}" if slot is not None else ""
+                m.note(inner, n, f, f"the experts run: routed weight {show(units)}{also}", decisive=True)
+            found.append((guard, m.with_contents(contents, "routed")))
+    return m.merge(found)
+
+
+def _experts_output(weights: Parts, state: Reduction) -> Parts:
+    routed = next((part.units for part in weights if part.name == "x"), ONE)
+    parts = [Part("routed", routed, state)]
+    parts += [Part("slot", part.units, state) for part in weights if part.name == "s"]
+    parts += [part._replace(reduction=state) for part in weights if part.name.startswith("?")]
+    return tuple(sorted(parts))
+
+
+def _shared(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    state = _state(a[0])
+    m.note(f.pc, n, f, f"the shared expert runs ({state})", decisive=True)
+    return [(TRUE, m.tensor((Part("shared", ONE, state),), "shared"))]
+
+
+def _unknown(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    state = _state(a[1]) if len(a) > 1 else "any"
+    parts = tuple(sorted((Part(f"?{_text(a[0])}", ONE, state), Part("routed", ONE, state))))
+    return [(TRUE, m.tensor(parts, "unknown"))]
+
+
+def _all_reduce(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return tensors.all_reduce(m, a[0], f.pc, n, f)
+
+
+def _linear(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return m.merge(
+        (guard, m.derived(value, lambda parts: parts) if isinstance(value, Tensor) else value)
+        for guard, value in m.within(a[0], f.pc)
+    )
+
+
+def _is_record(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    names = {_text(argument) for argument in a[1:]}
+    result = m.diagrams.any_of(
+        guard
+        for guard, value in a[0]
+        if isinstance(value, Instance) and isinstance(value.cls, ClassValue) and value.cls.node.name in names
+    )
+    return m.boolean(result)
+
+
+def _add_hook(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    for guard, owner in m.within(a[0], f.pc):
+        if isinstance(owner, Instance):
+            hooks = m.heap[owner.key].setdefault(_HOOKS, [])
+            hooks += [(m.diagrams.conj(guard, inner), hook) for inner, hook in a[1]]
+    return [(TRUE, Symbol("hook handle"))]
+
+
+def _run_hooks(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    """Call the hooks that were registered, each once, in the configurations it was registered in."""
+    for guard, owner in m.within(a[0], f.pc):
+        if not isinstance(owner, Instance):
+            continue
+        for inner, hook in m.heap[owner.key].pop(_HOOKS, []):
+            entry, f.pc = f.pc, m.diagrams.conj(guard, inner)
+            if f.pc != FALSE and isinstance(hook, FunctionValue):
+                given: list[Guarded] = [
+                    [(TRUE, Symbol(f"hook argument {i}"))] for i in range(len(hook.node.args.args))
+                ]
+                call.function(m, hook, given, {}, f, n)
+            f.pc = entry
+    return [(TRUE, NONE)]
+
+
+TABLE: dict[str, Intrinsic] = {
+    "flag": _flag,
+    "back_end": _back_end,
+    "mentions": _mentions,
+    "symbol": _symbol,
+    "namespace": _namespace,
+    "instance": _instance,
+    "weights": _weights,
+    "routed": _routed,
+    "shared": _shared,
+    "unknown": _unknown,
+    "all_reduce": _all_reduce,
+    "linear": _linear,
+    "is_record": _is_record,
+    "add_hook": _add_hook,
+    "run_hooks": _run_hooks,
+}

@@ -1,0 +1,139 @@
+"""The policy, applied to what comes out of a route."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from moelint.linter.diagram import FALSE, Node
+from moelint.linter.routes import facts
+from moelint.linter.routes.driver import BlockAnalysis, Route, outputs
+from moelint.linter.routes.units import RSF, Part, Parts, exponent, show
+from moelint.linter.routes.values import Const, Tensor
+
+Verdict = Literal["right", "wrong", "refused", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that ends the same way: the parts' exponents, weights and reduction states."""
+
+    verdict: Verdict
+    routed: int | None
+    slot: int | None
+    shared: str
+    reduction: str
+    breaches: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The worlds with one outcome."""
+
+    outcome: Outcome
+    guard: Node
+
+
+def expects_factor(analysis: BlockAnalysis) -> int:
+    """1 if the block's own code, or that of its bases, names the factor; else 0."""
+    return 1 if any(name in analysis.contracts.target_text for name in analysis.contracts.profile.factor) else 0
+
+
+def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
+    """The outcomes of a route with their conditions, within the worlds that are judged."""
+    machine = analysis.machine
+    diagrams = machine.diagrams
+    world = route.pc
+    for text in analysis.contracts.facts.world:
+        narrowed = diagrams.conj(world, facts.condition(machine, text, analysis.contracts.target_text))
+        world = narrowed if narrowed != FALSE else world
+    expected = expects_factor(analysis)
+    found: dict[Outcome, Node] = {}
+
+    def add(outcome: Outcome, guard: Node) -> None:
+        if guard != FALSE:
+            found[outcome] = diagrams.disj(found.get(outcome, FALSE), guard)
+
+    for guard, value in outputs(analysis, route):
+        inside = diagrams.conj(guard, world)
+        if isinstance(value, Tensor):
+            for inner, parts in machine.alternatives(value, inside):
+                add(judge(parts, expected, route), inner)
+        elif not (isinstance(value, Const) and value.value is None):
+            add(Outcome("unknown", None, None, "", "", (), f"the result is {str(value)[:80]}"), inside)
+    hidden = analysis.contracts.is_hidden
+    refused = diagrams.minus(diagrams.exists(route.entry, hidden), diagrams.exists(route.pc, hidden))
+    if refused != FALSE:
+        add(Outcome("refused", None, None, "", "", (), _refusal(route)), refused)
+    return [Region(outcome, guard) for outcome, guard in found.items()]
+
+
+def _refusal(route: Route) -> str:
+    if not route.refusals:
+        return "the code cannot get here"
+    _, path, line = route.refusals[0]
+    return f"refused at {path}:{line}"
+
+
+def judge(parts: Parts, expected: int, route: Route) -> Outcome:
+    """Compare the parts of an output with the policy."""
+    real = [part for part in parts if part.name not in ("x", "s")]
+    unknown = sorted(part.name[1:] for part in real if part.name.startswith("?"))
+    routed = [part for part in real if part.name == "routed"]
+    slots = [part for part in real if part.name == "slot"]
+    shared = [part for part in real if part.name == "shared"]
+    reduction = _reductions(real)
+    numbers = (
+        exponent(routed[0].units, RSF) if routed else None,
+        exponent(slots[0].units, RSF) if slots else None,
+        show(shared[0].units) if shared else "",
+        reduction,
+    )
+    if unknown:
+        places = [route.unknown_calls[name] for name in unknown if name in route.unknown_calls]
+        where = ", ".join(f"{call.path}:{call.line}" for call in places)
+        return Outcome("unknown", *numbers, (), f"unknown because of {', '.join(unknown)}" + (f" at {where}" if where else ""))
+    if not routed:
+        return Outcome("unknown", *numbers, (), "no routed output was followed to the result")
+    if any(part.erased for part in (*routed, *slots)):
+        return Outcome("unknown", *numbers, (), "a norm behind the experts erases the scale")
+    breaches = tuple(_breaches(routed, slots, shared, real, expected))
+    return Outcome("wrong" if breaches else "right", *numbers, breaches, "; ".join(breaches))
+
+
+def _reductions(parts: list[Part]) -> str:
+    """`routed complete, shared partial`, or one word for all."""
+    states = {part.name: part.reduction for part in parts if part.reduction != "any"}
+    if len(set(states.values())) <= 1:
+        return next(iter(states.values()), "any")
+    return ", ".join(f"{name} {state}" for name, state in sorted(states.items()))
+
+
+def _breaches(
+    routed: list[Part], slots: list[Part], shared: list[Part], real: list[Part], expected: int
+) -> list[str]:
+    found = []
+    power = exponent(routed[0].units, RSF)
+    if power != expected:
+        found.append(f"routed rsf^{power}, expected rsf^{expected}")
+    for part in slots:
+        power = exponent(part.units, RSF)
+        if power != 0:
+            found.append(f"fused shared slot rsf^{power}, expected rsf^0")
+    for part in shared:
+        power = exponent(part.units, RSF)
+        if power != 0:
+            found.append(f"shared expert rsf^{power}, expected rsf^0")
+    if len(routed) > 1:
+        found.append(f"routed part counted {len(routed)} times")
+    if len(slots) + len(shared) > 1:
+        found.append(f"shared expert counted {len(slots) + len(shared)} times")
+    states = {part.reduction for part in real} - {"any"}
+    if len(states) > 1:
+        found.append(f"unlike states added ({_reductions(real)})")
+    elif "twice" in states:
+        found.append("summed over the group twice")
+    elif "mixed" in states:
+        found.append("rows of different tokens summed")
+    return found
