@@ -28,7 +28,8 @@ def atoms(test: ast.expr, positive: bool, aliases: Mapping[str, ast.expr], depth
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return atoms(test.operand, not positive, aliases, depth)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == positive:
-        return frozenset().union(*(atoms(part, positive, aliases, depth) for part in test.values))
+        whole = Atom(_text(test), None, positive)
+        return frozenset({whole}).union(*(atoms(part, positive, aliases, depth) for part in test.values))
     if isinstance(test, ast.NamedExpr):
         return atoms(test.value, positive, aliases, depth)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "bool" and test.args:

@@ -155,7 +155,8 @@ class Constants:
         function = frame.function
         if node.id in frame.bindings:
             bound = frame.bindings[node.id]
-            return self.evaluate(bound.node, bound.frame, depth - 1)
+            found = self.evaluate(bound.node, bound.frame, depth - 1)
+            return Unknown(found.node) if isinstance(found, Unknown) else found
         if function is not None:
             written = _assigned(function).get(node.id)
             if written is not None:
