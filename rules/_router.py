@@ -24,7 +24,7 @@ _PICK = re.compile(
 )
 _SUM = re.compile(rb"\.sum\(|normalize\(|\bsum\(")
 _SCALE = re.compile(rb"scal|factor")
-_SCORED = re.compile(rb"softmax|sigmoid|softplus|scor|bias|statics|correction")
+_SCORED = re.compile(rb"scal|factor|softmax|sigmoid|softplus|scor|bias|statics|correction")
 _FOLLOWED = re.compile(
     rb"topk|top_k|softmax|sigmoid|softplus|gather|take_along|bias|statics|correction|norm|scor|\.sum\("
 )
