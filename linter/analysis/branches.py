@@ -16,12 +16,13 @@ _END: _Position = (1 << 60, 0)
 _BIT = {ast.BitAnd: ast.And, ast.BitOr: ast.Or}
 
 
-def value_of(function: FunctionNode, target: str, at: ast.AST | None = None) -> ast.expr | None:
+def value_of(function: FunctionNode, target: str, at: ast.AST | None = None, walrus: bool = True) -> ast.expr | None:
     """What `target` (`name` or `self.name`, as source text) holds at `at`, or where the function ends.
 
-    None where it is not bound on every way, or where a way cannot be followed.
+    None where it is bound on no way, or where a way cannot be followed. `walrus=False` says that the function binds
+    nothing inside expressions, which saves looking for it.
     """
-    walk = _Holder(target, _END if at is None else _start(at))
+    walk = _Holder(target, _END if at is None else _start(at), walrus)
     held = walk.block(function.body, None)
     return None if held is _UNKNOWN else held
 
@@ -39,9 +40,10 @@ _NEVER = ast.Constant("never")
 class _Holder:
     """A walk over statements in order, with what the target holds so far; None while it is unbound."""
 
-    def __init__(self, target: str, stop: _Position) -> None:
+    def __init__(self, target: str, stop: _Position, walrus: bool) -> None:
         self.target = target
         self.stop = stop
+        self.walrus = walrus
         self.stopped = False
 
     def block(self, body: Sequence[ast.stmt], held: ast.expr | None) -> ast.expr | None:
@@ -55,7 +57,8 @@ class _Holder:
 
     def _statement(self, statement: ast.stmt, held: ast.expr | None) -> ast.expr | None:
         inside = _contains(statement, self.stop)
-        held = self._walrus(statement, held)
+        if self.walrus:
+            held = self._walrus(statement, held)
         if isinstance(statement, ast.If):
             return self._if(statement, held)
         if isinstance(statement, (ast.With, ast.AsyncWith)):
@@ -93,10 +96,11 @@ class _Holder:
         return _merged(statement.test, then, other)
 
     def _walrus(self, statement: ast.stmt, held: ast.expr | None) -> ast.expr | None:
-        for node in _own_expressions(statement):
-            for part in ast.walk(node):
-                if isinstance(part, ast.NamedExpr) and part.target.id == self.target and _end(part) <= self.stop:
-                    held = part.value
+        for node in ast.iter_child_nodes(statement):
+            if isinstance(node, ast.expr):
+                for part in ast.walk(node):
+                    if isinstance(part, ast.NamedExpr) and part.target.id == self.target and _end(part) <= self.stop:
+                        held = part.value
         return held
 
     def _binds(self, statement: ast.stmt) -> bool:
@@ -171,13 +175,6 @@ def _parts(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     for group in ("handlers", "cases"):
         for entry in getattr(statement, group, ()):
             yield entry.body
-
-
-def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement itself, not of the statements inside it."""
-    for child in ast.iter_child_nodes(statement):
-        if isinstance(child, ast.expr):
-            yield child
 
 
 def _start(node: ast.AST) -> _Position:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from moelint.linter.analysis.events import Compared, Guard, Handed, Step, Stored, Value, either
 from moelint.linter.analysis.known import Call, Known
@@ -53,40 +55,29 @@ class Evaluator(Sinks):
             self.eval(test)
 
     def eval(self, node: ast.expr) -> Value | None:
-        if isinstance(node, ast.Name):
-            return self.env.get(node.id)
-        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+        kind = type(node)
+        if kind is ast.Name:
+            return self.env.get(node.id)  # type: ignore[attr-defined]
+        if kind is ast.Constant or kind is ast.JoinedStr:
             return None
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node)
-        if isinstance(node, ast.BinOp):
-            return self._binary(node)
-        if isinstance(node, ast.Call):
-            return self._call(node)
-        if isinstance(node, ast.IfExp):
-            return self._conditional(node)
-        if isinstance(node, ast.BoolOp):
-            return self._boolean(node)
-        if isinstance(node, ast.UnaryOp):
-            value = self.eval(node.operand)
-            return None if isinstance(node.op, ast.Not) else value
-        if isinstance(node, ast.Compare):
-            self._compare(node)
-            return None
-        if isinstance(node, ast.Subscript):
-            return self._subscript(node)
-        if isinstance(node, ast.NamedExpr):
-            value = self.eval(node.value)
-            self.bind(node.target, node.value, value)
-            return value
-        if isinstance(node, (ast.Await, ast.Starred)):
-            return self.eval(node.value)
-        self._inside(node)
-        return None
+        known = _KINDS.get(kind)
+        return known(self, node) if known is not None else self._inside(node)
 
     def bind(self, target: ast.expr, value_node: ast.expr, value: Value | None) -> None:
         """Assign to a target; `value` is the factor content of `value_node`."""
         raise NotImplementedError
+
+    def _unary(self, node: ast.UnaryOp) -> Value | None:
+        value = self.eval(node.operand)
+        return None if isinstance(node.op, ast.Not) else value
+
+    def _walrus(self, node: ast.NamedExpr) -> Value | None:
+        value = self.eval(node.value)
+        self.bind(node.target, node.value, value)
+        return value
+
+    def _wrapped(self, node: ast.Await | ast.Starred) -> Value | None:
+        return self.eval(node.value)
 
     def _inside(self, node: ast.expr) -> None:
         """The parts of a collection, a comprehension or a lambda."""
@@ -240,20 +231,30 @@ class Evaluator(Sinks):
 
     def _call(self, node: ast.Call) -> Value | None:
         name = terminal_name(node.func)
+        real = self.real_name(node.func)
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
         received = self.eval(receiver) if receiver is not None else None
         if isinstance(node.func, ast.Call):
             self.eval(node.func)
         keywords, carried = self._keywords(node)
-        values = [(None, argument, self.eval(argument)) for argument in node.args]
-        values += [(key, argument, self.eval(argument)) for key, argument in keywords]  # type: ignore[misc]
-        tainted: list[Argument] = [(key, argument, value) for key, argument, value in values if value is not None]
+        tainted: list[Argument] = []
+        for argument in node.args:
+            value = self.eval(argument)
+            if value is not None:
+                tainted.append((None, argument, value))
+        for key, argument in keywords:
+            value = self.eval(argument)
+            if value is not None:
+                tainted.append((key, argument, value))
         tainted += carried
-        self.call_sinks(node, name, keywords)
+        self.call_sinks(node, name, real, keywords)
 
-        read = self._read_by_name(node, name)
-        if read is not None or name in _TALK:
-            return read
+        if name in _TALK:
+            return None
+        if name in _READ:
+            read = self._read_by_name(node, name)
+            if read is not None:
+                return read
         callee = self.known.lookup.callee(node, self.function)
         if callee is not None:
             self.calls.append(Call(node, callee, self.function, self.guards))
@@ -264,9 +265,10 @@ class Evaluator(Sinks):
         elif name in _CONVERT:
             if tainted and not (name in _FULL and tainted[0][1] is not node.args[-1]):
                 return tainted[0][2]
-        elif self._scaling_call(node, receiver, received, tainted):
+        elif self._scaling_call(node, real, receiver, received, tainted):
             return None
-        self._hand_over(node, name, callee, tainted)
+        if tainted:
+            self._hand_over(node, name, real or short(node.func), callee, tainted)
         if callee is None:
             return None
         returned = self.known.returns.get((callee.function, None))
@@ -300,7 +302,7 @@ class Evaluator(Sinks):
 
     def _read_by_name(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(x, "factor")`, `x.get("factor")`."""
-        if name not in _READ or not node.args:
+        if not node.args:
             return None
         holder, key_node = (
             (node.args[0], node.args[1]) if name == "getattr" and len(node.args) > 1 else (None, node.args[0])
@@ -336,10 +338,11 @@ class Evaluator(Sinks):
             self.known.note_alias(self.function.cls, attribute, node, stored)
 
     def _scaling_call(
-        self, node: ast.Call, receiver: ast.expr | None, received: Value | None, tainted: list[Argument]
+        self, node: ast.Call, name: str, receiver: ast.expr | None, received: Value | None, tainted: list[Argument]
     ) -> bool:
         """Whether the call multiplies or divides by the factor; it is recorded then."""
-        name = self.real_name(node.func)
+        if not tainted and received is None:
+            return False
         positional = list(node.args)
         if name == "partial" and positional:
             name = self.real_name(positional.pop(0))
@@ -376,9 +379,10 @@ class Evaluator(Sinks):
     def _keyword(node: ast.Call, name: str) -> ast.expr | None:
         return next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
 
-    def _hand_over(self, node: ast.Call, name: str, callee: Callee | None, tainted: list[Argument]) -> None:
+    def _hand_over(
+        self, node: ast.Call, name: str, called: str, callee: Callee | None, tainted: list[Argument]
+    ) -> None:
         sites = {keyword.value: keyword for keyword in node.keywords}
-        called = self.real_name(node.func) or short(node.func)
         for key, argument, value in tainted:
             choice = tuple(guard for guard in value.guards if guard not in self.guards)
             self.events.append(
@@ -405,3 +409,18 @@ class Evaluator(Sinks):
             assert key is not None
             step = Step(argument, f"handed to `{cls.name}` as `{key}`", crossing=True)
             self.known.note_alias(cls, key, argument, Value(value.power, (*value.trace, step), value.guards))
+
+
+_KINDS: dict[type[ast.expr], Callable[[Evaluator, Any], Value | None]] = {
+    ast.Attribute: Evaluator._attribute,
+    ast.Await: Evaluator._wrapped,
+    ast.BinOp: Evaluator._binary,
+    ast.BoolOp: Evaluator._boolean,
+    ast.Call: Evaluator._call,
+    ast.Compare: Evaluator._compare,
+    ast.IfExp: Evaluator._conditional,
+    ast.NamedExpr: Evaluator._walrus,
+    ast.Starred: Evaluator._wrapped,
+    ast.Subscript: Evaluator._subscript,
+    ast.UnaryOp: Evaluator._unary,
+}

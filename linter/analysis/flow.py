@@ -19,6 +19,8 @@ from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.shapes import ends, is_none, is_self, path_text
 
 _ROUNDS = 6
+_RUN = frozenset({"__init__", "__call__", "forward"})
+"""Methods that everybody calls: their calls say nothing."""
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class _Analysis:
             event.function.name.encode() + b"("
             for events in self.events.values()
             for event in events
-            if isinstance(event, (Scale, Handed)) and event.function is not None
+            if isinstance(event, (Scale, Handed)) and event.function is not None and event.function.name not in _RUN
         }
         for function in candidates:
             if function not in self.events and names:
@@ -154,7 +156,9 @@ class _Walk(Evaluator):
             self._return(statement)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self.eval(statement.iter)
-            self._forget(statement.target)
+            for node in ast.walk(statement.target):
+                if isinstance(node, ast.Name):
+                    self._forget(node.id)
             self._guarded(statement.iter, statement.body, "loop")
             self._block(statement.orelse)
         elif isinstance(statement, ast.While):
@@ -262,11 +266,12 @@ class _Walk(Evaluator):
     def bind(self, target: ast.expr, value_node: ast.expr, value: Value | None) -> None:
         profile = self.profile
         if isinstance(target, ast.Name):
-            self._forget(target)
+            self._forget(target.id)
             if value is not None:
                 self.env[target.id] = value.then(target, f"bound to `{target.id}`")
-            for key, held in self._entries(value_node):
-                self.env[f"{target.id}[{key!r}]"] = held
+            if isinstance(value_node, (ast.Dict, ast.Call)):
+                for key, held in self._entries(value_node):
+                    self.env[f"{target.id}[{key!r}]"] = held
             if target.id in profile.slot_weight:
                 self.slot(target, value_node, "name", target.id)
         elif isinstance(target, ast.Attribute):
@@ -313,14 +318,12 @@ class _Walk(Evaluator):
         del self.events[count:]
         return [(key, value) for key, value in held if value is not None]
 
-    def _forget(self, target: ast.expr) -> None:
+    def _forget(self, name: str) -> None:
         """A name is bound anew: what it and its parts held is gone."""
-        for node in ast.walk(target):
-            if isinstance(node, ast.Name):
-                self.env.pop(node.id, None)
-                parts = [path for path in self.env if path.startswith((f"{node.id}[", f"{node.id}."))]
-                for path in parts:
-                    del self.env[path]
+        if self.env:
+            self.env.pop(name, None)
+            for path in [path for path in self.env if path.startswith((f"{name}[", f"{name}."))]:
+                del self.env[path]
 
     def _augmented(self, statement: ast.AugAssign) -> None:
         value = self.eval(statement.value)

@@ -39,6 +39,7 @@ class Guards:
         self.profile = module.profile
         self.diagrams = Diagrams()
         self.lookup = Lookup(module)
+        self._tests: dict[tuple[ast.expr, Function | None], tuple[Node, list[tuple[ast.AST, str]]]] = {}
         self._calls: dict[Function, tuple[Callee, ast.Call, Function | None]] = {}
         self.origins: list[tuple[ast.AST, str]] = []
         """Where the attributes and locals that the last condition looked into are set."""
@@ -57,7 +58,13 @@ class Guards:
 
     def _guard(self, guard: Guard) -> Node:
         if not guard.alternatives:
-            node = self.formula(guard.test, guard.function)
+            key = (guard.test, guard.function)
+            if key not in self._tests:
+                count = len(self.origins)
+                self._tests[key] = self.formula(guard.test, guard.function), self.origins[count:]
+                del self.origins[count:]
+            node, origins = self._tests[key]
+            self.origins += origins
             return node if guard.positive else self.diagrams.neg(node)
         node = FALSE
         for alternative in guard.alternatives:
@@ -165,7 +172,7 @@ class Guards:
 
     def _local(self, node: ast.Name, binder: Function, function: Function | None, depth: int) -> Node:
         """A local name: what it holds at this place, over the branches that lead here."""
-        held = value_of(binder.node, node.id, node if binder is function else None)
+        held = value_of(binder.node, node.id, node if binder is function else None, self._has_walrus(binder))
         definitions = self.module.definitions(binder)[node.id]
         if held is not None:
             self.origins += [(value, f"`{node.id}` is decided here") for value in definitions]
@@ -190,6 +197,9 @@ class Guards:
                 return expanded if self._decides(expanded) else None
             function = function.outer
         return None
+
+    def _has_walrus(self, function: Function) -> bool:
+        return b":=" in self.module.source.segment(function.node)
 
     def _decides(self, node: Node) -> bool:
         """Whether a function depends on something that decides a scale, or on nothing at all."""
@@ -237,7 +247,7 @@ class Guards:
             if len(setters) > 1:
                 return None
             receiver = setters[0].node.args.args[0].arg
-            held = value_of(setters[0].node, f"{receiver}.{node.attr}")
+            held = value_of(setters[0].node, f"{receiver}.{node.attr}", walrus=False)
             return (held, setters[0]) if held is not None else None
         return None
 

@@ -64,12 +64,27 @@ class Lookup:
                 found.setdefault(function.outer, {})[function.name] = function
         return found
 
+    @cached_property
+    def _callable(self) -> set[str]:
+        """The last names of all that may run a function of this module."""
+        classes = self.module.classes
+        names = {function.name for function in self.module.functions} | set(classes)
+        if any(name in cls.methods for cls in classes.values() for name in _RUN):
+            for cls in classes.values():
+                names |= {name for name, values in cls.attributes.items() if any(map(self._builds, values))}
+        return names
+
+    def _builds(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.module.classes
+
     def callee(self, call: ast.Call, function: Function | None) -> Callee | None:
         """The function of this module that a call in `function` runs."""
         target = call.func
         if isinstance(target, ast.Name):
-            return self._named(target, function)
-        if not isinstance(target, ast.Attribute):
+            local = self.module.definitions(function).get(target.id, ()) if function is not None else ()
+            known = target.id in self._callable or any(map(self._builds, local))
+            return self._named(target, function) if known else None
+        if not isinstance(target, ast.Attribute) or target.attr not in self._callable:
             return None
         receiver = target.value
         cls = function.cls if function is not None else None

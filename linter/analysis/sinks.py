@@ -13,6 +13,9 @@ from moelint.linter.analysis.shapes import last_columns
 
 How = Literal["name", "column", "argument"]
 
+_JOIN = frozenset({"cat", "concat", "concatenate"})
+_COLUMN_CALLS = _JOIN | {"fill_", "pad"}
+
 
 class Sinks(ABC):
     """The state of one walk, and what is recorded on it."""
@@ -47,35 +50,40 @@ class Sinks(ABC):
     def flag(self, node: ast.AST, value: ast.expr, name: str, call: ast.Call | None = None) -> None:
         self.events.append(FlagSet(node, self.statement, self.function, self.guards, (), value, name, call))
 
-    def call_sinks(self, node: ast.Call, name: str, keywords: list[tuple[str | None, ast.expr]]) -> None:
+    def call_sinks(
+        self, node: ast.Call, name: str, real_name: str, keywords: list[tuple[str | None, ast.expr]]
+    ) -> None:
         """Record the flags and slot weights among the arguments of a call."""
         profile = self.profile
-        sites = {keyword.value: keyword for keyword in node.keywords}
-        sinks = profile.slot_sinks.get(self.real_name(node.func), ())
+        sinks = profile.slot_sinks.get(real_name, ())
         for key, value in keywords:
             if key in profile.flags or key in profile.runner_flags:
                 self.flag(value, value, str(key), node)
             if key in profile.slot_weight or (key in sinks and key is not None):
-                self.slot(sites.get(value, value), value, "argument", f"{name}({key}=)")
+                site = next((keyword for keyword in node.keywords if keyword.value is value), value)
+                self.slot(site, value, "argument", f"{name}({key}=)")
         for argument in sinks:
             if argument.isdecimal() and int(argument) < len(node.args):
                 positional = node.args[int(argument)]
                 self.slot(positional, positional, "argument", f"{name}()")
-        self._column_sinks(node, name)
+        if name in _COLUMN_CALLS and node.args:
+            self._column_sinks(node, name)
 
     def _column_sinks(self, node: ast.Call, name: str) -> None:
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if name == "fill_" and isinstance(receiver, ast.Subscript) and node.args:
-            if self.is_slot_column(receiver):
+        if name == "fill_":
+            if receiver is not None and self.is_slot_column(receiver):
                 self.slot(node, node.args[0], "column", ast.unparse(receiver))
-        elif name in ("cat", "concat", "concatenate") and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
+        elif name in _JOIN:
+            if not isinstance(node.args[0], (ast.List, ast.Tuple)):
+                return
             parts = node.args[0].elts
             if len(parts) > 1 and self.is_weights(parts[0]):
                 for part in parts[1:]:
                     filler = self._filler(part)
                     if filler is not None:
                         self.slot(part, filler, "column", f"{name}({ast.unparse(parts[0])}, ...)")
-        elif name == "pad" and node.args and self.is_weights(node.args[0]):
+        elif self.is_weights(node.args[0]):
             for keyword in node.keywords:
                 if keyword.arg == "value":
                     self.slot(keyword.value, keyword.value, "column", f"pad({ast.unparse(node.args[0])})")
