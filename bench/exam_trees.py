@@ -62,7 +62,7 @@ def exam() -> int:
     chosen = parser.parse_args()
     runs: dict[str, Run] = {}
     for name in chosen.tree or TREES:
-        runs[name] = checked = run(release(name, chosen.releases))
+        runs[name] = checked = run(release(name, chosen.releases), sound=False)
         said = "sound" if sound(checked) else "NOT SOUND"
         print(f"{name}: exit code {checked.code}, {len(checked.diagnostics)} diagnostics: {said}", flush=True)
         for diagnostic in checked.diagnostics:
