@@ -10,8 +10,6 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from moelint.linter.reading import Stamp
     from moelint.linter.records import Record
 
@@ -38,17 +36,20 @@ def digest(data: bytes) -> bytes:
 
 
 class Cache:
-    """The entries of one project for one set of options, by project path."""
+    """The entries of the project in the folder `root`, by project path, for one set of options."""
 
-    def __init__(self, folder: str, key: bytes) -> None:
+    def __init__(self, folder: str, root: str, key: bytes) -> None:
         self._folder = folder
+        self._root = root
         self._file = os.path.join(folder, f"results-{digest(key).hex()}")
         self._key = key
         self._entries: dict[str, Entry] | None = None
+        self._asked: set[str] = set()
         self._changed = False
 
     def by_stamp(self, path: str, stamp: Stamp) -> Entry | None:
         """The entry of a file if nothing has touched the file since."""
+        self._asked.add(path)
         entry = self._load().get(path)
         return entry if entry is not None and entry[0] == stamp else None
 
@@ -64,20 +65,17 @@ class Cache:
             entries[path] = entry
             self._changed = True
 
-    def forget_below(self, folder: str, present: Iterable[str]) -> None:
-        """Drop the files of `folder` (a project path, empty for the root) that are not among `present`."""
-        entries, prefix = self._load(), folder and folder + "/"
-        for path in [path for path in entries.keys() - set(present) if path.startswith(prefix)]:
-            del entries[path]
-            self._changed = True
-
     def save(self) -> None:
         """Write what has changed, in one step, so that a reader sees the old file or the new one."""
         if not self._changed:
             return
         import marshal
 
-        body = marshal.dumps((self._key, self._entries), 2)
+        entries = self._load()
+        for path in entries.keys() - self._asked:
+            if not os.path.lexists(os.path.join(self._root, path)):
+                del entries[path]
+        body = marshal.dumps((self._key, entries), 2)
         new = f"{self._file}.{os.getpid()}"
         try:
             self._make_folder()

@@ -68,7 +68,7 @@ def report(outcome: Outcome) -> Report:
     return Report(
         tuple(f for path, record in outcome.records for f in records.findings(path, record[0], rules)),
         tuple(d for path, record in outcome.records for d in records.diagnostics(path, record[2])),
-        tuple(f for path, record in outcome.records for f in records.findings(path, record[1], rules)),
+        tuple(f for path, record in outcome.records for f in records.hidden(path, record[1], rules)),
         outcome.files,
         outcome.parsed,
         outcome.cached,
@@ -109,7 +109,7 @@ class _Run:
             from moelint.linter.cache import Cache, key_of
 
             self._started = time.time_ns()
-            self._cache = Cache(self._plan.cache_dir, key_of(self._plan.fingerprint()))
+            self._cache = Cache(self._plan.cache_dir, self._plan.root, key_of(self._plan.fingerprint()))
 
     def _changed(self, files: Sequence[str]) -> Sequence[str]:
         """The files that something has touched since their result was noted."""

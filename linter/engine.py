@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from moelint.linter.model import Severity
     from moelint.linter.plan import Plan
     from moelint.linter.profile import Profile
-    from moelint.linter.records import FindingRow, Problem, Record
+    from moelint.linter.records import FindingRow, HiddenRow, Problem, Record
     from moelint.linter.registry import RuleEntry
     from moelint.linter.rule import Draft, Rule
 
+_SEVERITIES = ("note", "warning", "error")
 NOTHING: Record = ((), (), (), False)
 _DEEP: Problem = ("MOE-E004", 1, "nested too deeply to be analysed: split the expression or exclude the file", False)
 
@@ -87,7 +88,7 @@ class Engine:
                 crashes.setdefault(_cause(error), []).append(rule)
         problems += [_crash(cause, victims) for cause, victims in crashes.items()]
         rows.sort()
-        hidden: list[FindingRow] = []
+        hidden: list[HiddenRow] = []
         if MARK in module.source.data:
             try:
                 suppressions = Suppressions(module.source.text, self._plan, identities)
@@ -108,14 +109,18 @@ class Engine:
             for node, text in draft.related:
                 place = source.region(node)
                 related.append((place.line, place.col, place.end_line, place.end_col, text))
-            identity = identities.of_node(rule.name, draft.qualname, draft.statement or draft.node)
+            identity = identities.of_node(rule.code, draft.qualname, draft.statement or draft.node)
             severity = self._severity(rule, draft)
             where = (region.line, region.col, region.end_line, region.end_col)
             rows.append((*where, rule.code, message, draft.qualname, severity, tuple(related), identity))
         return rows
 
     def _severity(self, rule: RuleEntry, draft: Draft) -> Severity:
-        return draft.severity or self._plan.severity_of(rule)
+        """The configured severity, unless the rule itself thinks less of this one finding."""
+        usual = self._plan.severity_of(rule)
+        if draft.severity is None or draft.severity == rule.severity:
+            return usual
+        return min(draft.severity, usual, key=_SEVERITIES.index)
 
     def _class(self, rule: RuleEntry) -> type[Rule]:
         found = self._classes.get(rule.code)

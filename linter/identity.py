@@ -1,4 +1,8 @@
-"""The identity of a finding: stable under edits elsewhere in the file, and the same on every Python version."""
+"""The identity of a finding: stable under edits elsewhere in the file, and the same on every Python version.
+
+It has two parts of equal length, the place (rule, path, enclosing function) and the statement, and among equals a
+number. Whoever knows the place in words, as a baseline does, needs the second part alone.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ try:
 except ImportError:
     from hashlib import blake2b
 
+_PART = 8
+"""Bytes of a hash; twice as many characters in an identity."""
 _BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases", "decorator_list"})
 _SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 _COMPOUND = (
@@ -44,8 +50,17 @@ class Identities:
         """The identity of a finding of `rule` about `text`."""
         key = (rule, qualname, text)
         count = self._seen[key] = self._seen.get(key, 0) + 1
-        parts = "\0".join((rule, self._path, qualname, text, str(count)))
-        return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        identity = _hash("\0".join((rule, self._path, qualname))) + _hash(text)
+        return identity if count == 1 else f"{identity}-{count}"
+
+
+def statement_of(identity: str) -> str:
+    """The part of an identity that stands for the statement alone, wherever it is."""
+    return identity[2 * _PART : 4 * _PART]
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_PART).hexdigest()
 
 
 def normalised(node: ast.AST) -> str:

@@ -32,11 +32,19 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Excuse:
+    """Why a finding does not count: a comment in the source, or an entry of the baseline."""
+
+    kind: Literal["comment", "baseline"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One breach of the policy.
 
     `identity` survives edits elsewhere in the file: rule, path, enclosing qualified name, hash of the normalised
-    innermost statement and a count among equals; never a line number.
+    innermost statement and a count among equals; never a line number. `excuse` is set for findings that do not count.
     """
 
     code: str
@@ -50,6 +58,7 @@ class Finding:
     qualname: str
     related: tuple[Place, ...] = ()
     identity: str = ""
+    excuse: Excuse | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             Option("--output", "append", "FORMAT[:FILE]", "write this report; may be given several times", "-o"),
             Option("--notes", "flag", "", "show findings of severity note"),
             Option("--statistics", "flag", "", "count the findings of each rule"),
+            Option("--show-suppressed", "flag", "", "put what is suppressed into sarif, marked as such"),
             Option("--no-progress", "flag", "", "draw no progress line"),
             Option("--exit-zero", "flag", "", "exit with 0 though there are findings"),
         ),
@@ -62,9 +63,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             Option("--isolated", "flag", "", "use no configuration file"),
             Option("--cache-dir", "value", "FOLDER", "where results of unchanged files are kept"),
             Option("--no-cache", "flag", "", "neither read nor write such results"),
-            Option(
-                "--jobs", "count", "N", "worker processes; 0 (the default): one for each processor", "-j"
-            ),
+            Option("--jobs", "count", "N", "worker processes; 0 (the default): one for each processor", "-j"),
         ),
     ),
 )
@@ -85,6 +84,7 @@ class Options:
         self.extend_exclude: list[str] = []
         self.statistics = False
         self.notes = False
+        self.show_suppressed = False
         self.exit_zero = False
         self.jobs: int | None = None
         self.no_cache = False
@@ -167,8 +167,12 @@ def _store(options: Options, option: Option, value: str) -> None:
 
 
 def _expand(argv: Sequence[str]) -> Iterator[str]:
-    for word in argv:
-        if word.startswith("@") and len(word) > 1:
+    words = iter(argv)
+    for word in words:
+        if word == "--":
+            yield word
+            yield from words
+        elif word.startswith("@") and len(word) > 1:
             try:
                 with open(word[1:], encoding="utf-8") as stream:
                     lines = stream.read().splitlines()

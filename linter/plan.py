@@ -91,7 +91,7 @@ class Plan:
         return [rule for rule in rules if specificity(rule, selectors) < 0]
 
     def severity_of(self, rule: RuleEntry) -> Severity:
-        """The severity of a rule's findings, unless the rule says otherwise of one."""
+        """The severity of a rule's findings, unless the rule thinks less of one."""
         return self.severity.get(rule.code, rule.severity)
 
     def project_path(self, path: str) -> str:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     """line, column, end line, end column, message; in the same file."""
     FindingRow = tuple[int, int, int, int, str, str, str, Severity, tuple[RelatedRow, ...], str]
     """line, column, end line, end column, code, message, qualname, severity, related, identity."""
+    HiddenRow = tuple[int, int, int, int, str, str, str, Severity, tuple[RelatedRow, ...], str, str]
+    """A finding that a comment hides, and the reason that the comment gives."""
     Problem = tuple[str, int, str, bool]
     """code, line, message, internal."""
-    Record = tuple[tuple[FindingRow, ...], tuple[FindingRow, ...], tuple[Problem, ...], bool]
+    Record = tuple[tuple[FindingRow, ...], tuple[HiddenRow, ...], tuple[Problem, ...], bool]
     """findings, suppressed findings, diagnostics, whether the file was parsed."""
 
 
@@ -42,6 +44,17 @@ def findings(path: str, rows: Iterable[FindingRow], rules: Mapping[str, RuleEntr
             )
         )
     return found
+
+
+def hidden(path: str, rows: Iterable[HiddenRow], rules: Mapping[str, RuleEntry]) -> list[Finding]:
+    """The findings that comments hide."""
+    from dataclasses import replace
+
+    from moelint.linter.model import Excuse
+
+    rows = tuple(rows)
+    found = findings(path, (row[:10] for row in rows), rules)
+    return [replace(finding, excuse=Excuse("comment", row[10])) for finding, row in zip(found, rows, strict=True)]
 
 
 def diagnostics(path: str, problems: Iterable[Problem]) -> list[Diagnostic]:

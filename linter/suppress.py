@@ -20,7 +20,7 @@ from moelint.linter.suggest import did_you_mean
 if TYPE_CHECKING:
     from moelint.linter.identity import Identities
     from moelint.linter.plan import Plan
-    from moelint.linter.records import FindingRow
+    from moelint.linter.records import FindingRow, HiddenRow
 
 MARK = b"moelint:"
 """What every suppression contains."""
@@ -44,6 +44,7 @@ class Comment:
     col: int
     text: str
     names: tuple[str, ...] = ()
+    reason: str = ""
     flaw: str = ""
     """What is wrong with its form; such a comment hides nothing."""
     first: int = 0
@@ -109,6 +110,7 @@ def _comment(token: tokenize.TokenInfo, require_reason: bool) -> Comment | None:
         comment.flaw = f"gives no reason: {_USAGE}"
     else:
         comment.names = tuple(dict.fromkeys(names))
+        comment.reason = rest.strip("- ")
         if form["verb"] == "ignore-file":
             comment.first, comment.last = 1, _WHOLE_FILE
     return comment
@@ -132,8 +134,9 @@ class Suppressions:
         known = (*registry.entries(), *plan.rules)
         self._codes = {spelling: rule.code for rule in known for spelling in (rule.code, rule.name)}
 
-    def apply(self, rows: list[FindingRow], active: Set[str]) -> tuple[list[FindingRow], list[FindingRow]]:
-        """The findings that stay, with those about the comments themselves, and the findings that are hidden.
+    def apply(self, rows: list[FindingRow], active: Set[str]) -> tuple[list[FindingRow], list[HiddenRow]]:
+        """The findings that stay, with those about the comments themselves, and the findings that are hidden, each
+        with the reason that its comment gives.
 
         `active` are the codes of the rules that had their say in this file. A comment about one of these which hides
         nothing is a finding; one about a rule of the suppression family never is.
@@ -145,9 +148,9 @@ class Suppressions:
             hidden += more[1]
         return sorted(kept), sorted(hidden)
 
-    def _split(self, rows: Iterable[FindingRow]) -> tuple[list[FindingRow], list[FindingRow]]:
+    def _split(self, rows: Iterable[FindingRow]) -> tuple[list[FindingRow], list[HiddenRow]]:
         kept: list[FindingRow] = []
-        hidden: list[FindingRow] = []
+        hidden: list[HiddenRow] = []
         for row in rows:
             line, code = row[0], row[4]
             covering = [
@@ -157,7 +160,10 @@ class Suppressions:
             ]
             for comment in covering:
                 comment.used.add(code)
-            (hidden if covering else kept).append(row)
+            if covering:
+                hidden.append((*row, covering[0].reason))
+            else:
+                kept.append(row)
         return kept, hidden
 
     def _wrong(self, active: Set[str]) -> Iterator[FindingRow]:
@@ -184,7 +190,7 @@ class Suppressions:
         if code not in active:
             return
         rule = next(rule for rule in self._plan.rules if rule.code == code)
-        identity = self._identities.of_text(rule.name, MODULE, f"{comment.text}\0{message}")
+        identity = self._identities.of_text(code, MODULE, "".join(comment.text.split()))
         end = comment.col + len(comment.text)
         severity = self._plan.severity_of(rule)
         yield (comment.line, comment.col, comment.line, end, code, message, MODULE, severity, (), identity)

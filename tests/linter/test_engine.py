@@ -16,6 +16,7 @@ from moelint.linter.registry import RuleEntry
 from moelint.linter.rule import Draft, Module, Rule
 
 if TYPE_CHECKING:
+    from moelint.linter.model import Severity
     from moelint.linter.records import Record
 
 
@@ -108,11 +109,22 @@ def test_columns_count_characters_and_survive_a_mark_and_crlf() -> None:
     assert [row[:2] for row in findings] == [(1, 11), (2, 5)]
 
 
-def test_the_severity_of_the_finding_then_of_the_configuration_then_of_the_rule() -> None:
+@pytest.mark.parametrize(
+    ("configured", "expected"),
+    [
+        (None, ["error", "error", "warning", "note"]),
+        ("error", ["error", "error", "warning", "note"]),
+        ("warning", ["warning", "warning", "warning", "note"]),
+        ("note", ["note", "note", "note", "note"]),
+    ],
+)
+def test_the_configured_severity_counts_unless_the_rule_thinks_less_of_a_finding(
+    configured: Severity | None, expected: list[str]
+) -> None:
     plan = Plan("/p")
-    assert [row[7] for row in check("mark()\nmark(severity='note')", EveryCall)[0]] == ["error", "note"]
-    plan.severity = {"T001": "warning"}
-    assert [row[7] for row in check("mark()\nmark(severity='note')", EveryCall, plan=plan)[0]] == ["warning", "note"]
+    plan.severity = {} if configured is None else {"T001": configured}
+    text = "mark()\nmark(severity='error')\nmark(severity='warning')\nmark(severity='note')\n"
+    assert [row[7] for row in check(text, EveryCall, plan=plan)[0]] == expected
 
 
 @pytest.mark.parametrize(

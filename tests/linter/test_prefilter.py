@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moelint.linter import registry
@@ -94,6 +94,7 @@ _WORD = st.text("abc_", min_size=1, max_size=9)
 _TOKENS = st.lists(st.lists(_WORD, min_size=1, max_size=3).map(tuple), min_size=1, max_size=3).map(tuple)
 
 
+@settings(deadline=None)
 @given(st.lists(_TOKENS, min_size=1, max_size=4), st.lists(st.text("abc_ ", max_size=40), max_size=5))
 def test_the_fast_search_never_differs(tokens: list[Tokens], texts: list[str]) -> None:
     search = prefilter(*tokens)
