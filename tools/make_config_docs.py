@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/configuration.md and docs/profiles.md: every key, every field.
+"""Write the generated parts of the pages in docs/: every option, every key of the configuration, every profile field.
 
 `python tools/make_config_docs.py` writes them between their marks; with `--check` it only says which are not current.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from moelint.linter.config_file import read_toml
 from moelint.linter.config_keys import KEYS, KIND_WORDS
+from moelint.linter.options import usage
 from moelint.linter.profile_fields import EXTENSION_KEYS, FieldKind, field_docs, profile_fields
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -40,6 +41,11 @@ def keys() -> str:
     )
 
 
+def options() -> str:
+    """What `moelint check --help` prints."""
+    return f"```text\n{usage()}```\n"
+
+
 def fields() -> str:
     """The reference of a profile's fields, each with its line of the example profile. Raises KeyError for a field that
     the example leaves out."""
@@ -54,7 +60,11 @@ def fields() -> str:
     return "\n".join(parts)
 
 
-PARTS: dict[str, dict[str, Callable[[], str]]] = {"configuration.md": {"keys": keys}, "profiles.md": {"fields": fields}}
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "index.md": {"options": options},
+    "configuration.md": {"keys": keys},
+    "profiles.md": {"fields": fields},
+}
 
 
 def page(name: str, text: str) -> str:

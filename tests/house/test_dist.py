@@ -101,7 +101,8 @@ def test_installed_package_is_the_only_name_and_complete(installed: Path, tree: 
         "import importlib.util as u, importlib.resources as r, moelint;"
         "print([n for n in ('linter', 'rules', 'runtime_probe', 'tests', 'fixtures', 'torch') if u.find_spec(n)]);"
         "print(r.files('moelint').joinpath('py.typed').is_file());"
-        "print(*sorted(p.name for p in r.files('moelint.rules').joinpath('profiles').iterdir()))"
+        "print(*sorted(p.name for p in r.files('moelint.rules').joinpath('profiles').iterdir() if p.is_file()))"
     )
     said = run(tmp_path, installed / "python", "-c", code)
-    assert said.stdout.splitlines() == ["[]", "True", " ".join(sorted(files(tree / "rules" / "profiles")))]
+    profiles = sorted(path.name for path in (tree / "rules" / "profiles").glob("*.toml"))
+    assert said.stdout.splitlines() == ["[]", "True", " ".join(profiles)]

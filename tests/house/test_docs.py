@@ -33,6 +33,14 @@ def test_readme_names_exactly_the_two_commands_to_start_with() -> None:
     assert [line.partition("#")[0].strip() for line in first_block.splitlines()] == ["make lint", "make test"]
 
 
+def test_readme_shows_what_is_really_printed() -> None:
+    shown = re.findall(r"^fixtures/sample/.+", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    command = [sys.executable, "-m", "moelint", "check", "--isolated", "--no-cache", "fixtures/sample"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    assert shown
+    assert set(shown) <= set(printed)
+
+
 def test_ci_runs_the_two_commands_of_the_readme() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert [line for line in script.splitlines() if line.startswith("make")] == ["make lint", "make test"]
@@ -73,8 +81,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 
 def test_every_option_is_documented() -> None:
-    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    assert set(_OPTION.findall(help_of("-m", "moelint", "check"))) - set(_OPTION.findall(text)) == set()
+    assert help_of("-m", "moelint", "check") in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

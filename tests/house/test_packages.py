@@ -13,11 +13,12 @@ FOLDERS = ("linter", "rules", "runtime_probe")
 
 
 def packages_without_init() -> list[str]:
+    """Folders with Python files that are no packages, those of the profiles left out, whose files are data."""
     return sorted(
         str(path.parent.relative_to(ROOT))
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*.py")
-        if not (path.parent / "__init__.py").exists()
+        if not (path.parent / "__init__.py").exists() and ROOT / "rules" / "profiles" not in path.parents
     )
 
 
