@@ -14,14 +14,20 @@ _STEERING = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_OB
 
 
 def in_work_tree(folder: str) -> bool:
-    """Whether a folder from `folder` upwards holds a `.git` (a folder, or a file in linked trees and submodules)."""
+    """Whether `folder` lies in a work tree, as `work_tree` sees it."""
+    return work_tree(folder) is not None
+
+
+def work_tree(folder: str) -> str | None:
+    """The first folder from `folder` upwards that holds a `.git` (a folder, or a file in linked trees and
+    submodules)."""
     folder = os.path.abspath(folder)
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:
-            return False
+            return None
         folder = above
-    return True
+    return folder
 
 
 def listed(folder: str) -> list[str] | None:

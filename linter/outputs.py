@@ -17,8 +17,10 @@ _FORMATS = os.path.join(os.path.dirname(__file__), "report", "formats")
 
 
 def format_names() -> list[str]:
-    """The formats there are, sorted: one module each in `report/formats/`, nothing to register."""
-    return sorted(file[:-3] for file in os.listdir(_FORMATS) if file.endswith(".py") and not file.startswith("_"))
+    """The formats there are, sorted: one module each in `report/formats/`, nothing to register. A `_` in a module's
+    name is a `-` in the format's."""
+    files = [file for file in os.listdir(_FORMATS) if file.endswith(".py") and not file.startswith("_")]
+    return sorted(file[:-3].replace("_", "-") for file in files)
 
 
 def parse_outputs(specs: Iterable[str], *, tty: bool) -> list[Output]:

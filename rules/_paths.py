@@ -87,7 +87,7 @@ class _Walk:
         self.excused = kept or excused
         after = self._sides(state, [node.body, node.orelse])
         self.excused = kept
-        return _READ if excused and True in after else after
+        return _READ if excused and after and (True in after or self.reads(node)) else after
 
     def _sides(self, state: _State, sides: list[list[ast.stmt]]) -> _State:
         ends = [self.block(body, state) for body in sides]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from moelint.linter.analysis.events import Event, Guard, Handed, Scale, flattened
 from moelint.linter.analysis.guards import ANSWER, FLAG, QUANT, WISH, Guards
 from moelint.linter.analysis.module import Function, Module, terminal_name
-from moelint.linter.diagram import TRUE, Node
+from moelint.linter.diagram import FALSE, TRUE, Node
 
 Related = tuple[tuple[ast.AST, str], ...]
 
@@ -77,9 +77,10 @@ class Decision:
         """The condition is "not folded", whatever the back end of the route."""
         return not self._weakened and self.scaling == self.guards.diagrams.neg(self.guards.answer())
 
-    def acts_where_folded(self) -> bool:
-        """The site acts wherever the answer is "folded": it is the fold itself."""
-        return self.guards.diagrams.restrict(self.scaling, {ANSWER: True}) == TRUE
+    def spares_folded(self) -> bool:
+        """The site never acts where the answer is "folded"."""
+        diagrams = self.guards.diagrams
+        return self.asked and not self._weakened and diagrams.implies(self.node, diagrams.neg(self.guards.answer()))
 
     def obeys_flag(self) -> bool:
         """The condition implies the router's own flag: the router does what it was ordered."""
@@ -99,6 +100,25 @@ class Decision:
         if FLAG in self.kinds:
             words.append("the router's flag")
         return " and ".join(words)
+
+
+def shared_out(events: Iterable[Event], module: Module) -> set[Event]:
+    """Those of the events whose function shares the multiply out among exclusive branches, exactly when it is owed."""
+    by_function: dict[Function | None, list[Event]] = {}
+    for event in events:
+        by_function.setdefault(event.function, []).append(event)
+    diagrams = guards_of(module).diagrams
+    found: set[Event] = set()
+    for group in by_function.values():
+        decisions = [Decision(event.guards, module) for event in group]
+        total = FALSE
+        exclusive = len(group) > 1
+        for decision in decisions:
+            exclusive = exclusive and decision.spares_folded() and diagrams.conj(total, decision.scaling) == FALSE
+            total = diagrams.disj(total, decision.scaling)
+        if exclusive and total == diagrams.neg(guards_of(module).answer()):
+            found.update(group)
+    return found
 
 
 def explain(event: Event, decision: Decision | None = None) -> Related:

@@ -74,4 +74,3 @@ class FactorArithmetic(Rule):
                 severity,
                 event.statement,
             )
-

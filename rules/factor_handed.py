@@ -57,6 +57,8 @@ class FactorHanded(Rule):
             decision = Decision(event.choice, module)
             if decision.equals_not_folded() or (decision.kinds and not decision.asked):
                 continue
+            if Decision(event.guards, module).spares_folded():
+                continue
             yield Draft(
                 event.node,
                 f"The routed scaling factor goes into `{event.callee}` without the helper's answer. "

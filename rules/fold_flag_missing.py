@@ -70,7 +70,7 @@ class FoldFlagMissing(Rule):
                 continue
             yield Draft(
                 event.call.func,
-                f"`{event.callee}` gets the routed scaling factor and no fold flag, which defaults to \"do not fold\". "
+                f'`{event.callee}` gets the routed scaling factor and no fold flag, which defaults to "do not fold". '
                 "With experts that rely on the fold nobody applies the factor; hand on the experts' wish.",
                 event.qualname,
                 explain(event),

@@ -108,7 +108,8 @@ def _decided_how(event: SlotWrite, module: Module) -> str | None:
 
 def _asks(value: ast.expr, module: Module) -> bool:
     return any(
-        isinstance(part, ast.Call) and terminal_name(part.func) in module.profile.weight_calls for part in ast.walk(value)
+        isinstance(part, ast.Call) and terminal_name(part.func) in module.profile.weight_calls
+        for part in ast.walk(value)
     )
 
 

@@ -61,7 +61,10 @@ class Evaluator(Sinks):
         if kind is ast.Constant or kind is ast.JoinedStr:
             return None
         known = _KINDS.get(kind)
-        return known(self, node) if known is not None else self._inside(node)
+        if known is not None:
+            return known(self, node)
+        self._inside(node)
+        return None
 
     def bind(self, target: ast.expr, value_node: ast.expr, value: Value | None) -> None:
         """Assign to a target; `value` is the factor content of `value_node`."""

@@ -40,6 +40,8 @@ class Guards:
         self.diagrams = Diagrams()
         self.lookup = Lookup(module)
         self._tests: dict[tuple[ast.expr, Function | None], tuple[Node, list[tuple[ast.AST, str]]]] = {}
+        self._asked: set[str] = set()
+        """What the central helpers are asked about, as source text."""
         self._calls: dict[Function, tuple[Callee, ast.Call, Function | None]] = {}
         self.origins: list[tuple[ast.AST, str]] = []
         """Where the attributes and locals that the last condition looked into are set."""
@@ -93,9 +95,14 @@ class Guards:
             narrowed = self.diagrams.exists(node, variable.__eq__)
             if self._decided(node) and not self._decided(narrowed):
                 narrowed = self.diagrams.neg(self.diagrams.exists(self.diagrams.neg(node), variable.__eq__))
-                weakened = weakened or not variable.endswith(_NONE)
+                weakened = weakened or not self._nobody_to_ask(variable)
             node = narrowed
         return node, weakened
+
+    def _nobody_to_ask(self, variable: str) -> bool:
+        """Whether a variable says that the object whose answer is asked for is None."""
+        subject = variable.removeprefix(f"{OTHER}:").removesuffix(_NONE)
+        return variable.endswith(_NONE) and any(subject in asked for asked in self._asked)
 
     def _decided(self, node: Node) -> bool:
         """Whether something occurs that decides a scale."""
@@ -186,17 +193,25 @@ class Guards:
         return self._other(node)
 
     def _parameter(self, name: str, function: Function | None, depth: int) -> Node | None:
-        """A parameter of a function whose call is being looked into."""
-        while function is not None:
-            if self._is_parameter(name, function):
-                called = self._calls.get(function)
-                argument = called[0].argument(called[1], name) if called is not None else None
-                if called is None or argument is None:
-                    return None
-                expanded = self.formula(argument, called[2], depth - 1)
-                return expanded if self._decides(expanded) else None
+        """A parameter: what the call that is being looked into hands over, else what all calls in this module do."""
+        while function is not None and not self._is_parameter(name, function):
             function = function.outer
-        return None
+        if function is None:
+            return None
+        if function in self._calls:
+            calls = [self._calls[function]]
+        else:
+            calls = [(call.callee, call.node, call.function) for call in self.module.flow.callers.get(function, ())]
+        found: set[Node] = set()
+        for callee, call, caller in calls:
+            argument = callee.argument(call, name)
+            if argument is None:
+                return None
+            found.add(self.formula(argument, caller, depth - 1))
+        if len(found) != 1:
+            return None
+        node = found.pop()
+        return node if self._decides(node) else None
 
     def _has_walrus(self, function: Function) -> bool:
         return b":=" in self.module.source.segment(function.node)
@@ -219,6 +234,8 @@ class Guards:
         if name in self.profile.flags or name in self.profile.runner_flags:
             return self.diagrams.literal(FLAG)
         if depth > 0 and values:
+            if name in self.profile.answer_names and all(self._is_answer(*value, depth - 1) for value in values):
+                return self.answer()
             held = self._held(node, function)
             if held is not None:
                 expanded = self.formula(held[0], held[1], depth - 1)
@@ -254,6 +271,7 @@ class Guards:
     def _call(self, node: ast.Call, function: Function | None, depth: int) -> Node:
         name = self.module.real_name(node.func)
         if name in self.profile.answer_calls:
+            self._asked.update(map(ast.unparse, node.args))
             return self.answer()
         if name == "bool" and len(node.args) == 1:
             return self.formula(node.args[0], function, depth)

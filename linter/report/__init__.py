@@ -1,6 +1,7 @@
 """Reports: what a run found, in the formats that were asked for.
 
-A format is one module in `formats/` with a function `render(report, page) -> str`; its file name is the format's name.
+A format is one module in `formats/` with a function `render(report, page) -> str`; its file name is the format's name,
+with `_` for `-`.
 On the start-up path: what only some formats need is imported by them.
 """
 
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
         def statistics(self) -> bool:
             """Add the table of counts per rule to the text formats."""
 
+        @property
+        def show_suppressed(self) -> bool:
+            """Put what comments and the baseline hide into the formats that can mark it as hidden."""
+
     class Format(Protocol):
         """A module in `formats/`."""
 
@@ -62,9 +67,13 @@ def write(
     gap = ""
     for name, file in outputs:
         page = page_for(
-            stdout if file is None else None, notes=options.notes, statistics=options.statistics, sources=sources
+            stdout if file is None else None,
+            notes=options.notes,
+            statistics=options.statistics,
+            suppressed=options.show_suppressed,
+            sources=sources,
         )
-        style: Format = import_module(f"{__name__}.formats.{name}")
+        style: Format = import_module(f"{__name__}.formats.{name.replace('-', '_')}")
         text = style.render(report, page)
         if file is None:
             _print(text, stdout)

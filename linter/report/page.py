@@ -19,7 +19,7 @@ class Page:
     `sources` is the text of paths that are not to be read from disk.
     """
 
-    __slots__ = ("colour", "notes", "sources", "statistics", "unicode", "width")
+    __slots__ = ("colour", "notes", "sources", "statistics", "suppressed", "unicode", "width")
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Page:
         unicode: bool = True,
         notes: bool = False,
         statistics: bool = False,
+        suppressed: bool = False,
         sources: Mapping[str, bytes] | None = None,
     ) -> None:
         self.width = width
@@ -36,6 +37,7 @@ class Page:
         self.unicode = unicode
         self.notes = notes
         self.statistics = statistics
+        self.suppressed = suppressed
         self.sources = sources or {}
 
 
@@ -44,11 +46,12 @@ def page_for(
     *,
     notes: bool = False,
     statistics: bool = False,
+    suppressed: bool = False,
     sources: Mapping[str, bytes] | None = None,
 ) -> Page:
     """The page that `stream` is; None is a file, which is plain UTF-8 text."""
     if stream is None:
-        return Page(notes=notes, statistics=statistics, sources=sources)
+        return Page(notes=notes, statistics=statistics, suppressed=suppressed, sources=sources)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return Page(
         _width(stream),
@@ -56,6 +59,7 @@ def page_for(
         unicode=encoding.lower().startswith("utf"),
         notes=notes,
         statistics=statistics,
+        suppressed=suppressed,
         sources=sources,
     )
 

@@ -130,13 +130,16 @@ def _unary(machine: Machine, node: ast.UnaryOp, frame: Frame) -> Guarded:
 
 
 def _boolean(machine: Machine, node: ast.BoolOp, frame: Frame) -> Guarded:
-    diagrams, entry = machine.diagrams, frame.pc
+    """Operands that raise take their configurations out; those that are not reached do not."""
+    diagrams = machine.diagrams
     conjunction = isinstance(node.op, ast.And)
-    going = entry
+    going = alive = frame.pc
     found: Guarded = []
     for position, operand in enumerate(node.values):
         frame.pc = going
         value = expression(machine, operand, frame)
+        alive = diagrams.minus(alive, diagrams.minus(going, frame.pc))
+        going = frame.pc
         truth = machine.truth(value, going)
         last = position == len(node.values) - 1
         for guard, item in machine.within(value, going):
@@ -149,13 +152,15 @@ def _boolean(machine: Machine, node: ast.BoolOp, frame: Frame) -> Guarded:
         going = diagrams.conj(going, truth) if conjunction else diagrams.minus(going, truth)
         if going == FALSE:
             break
-    frame.pc = entry
+    frame.pc = alive
     return machine.merge(found)
 
 
 def _conditional(machine: Machine, node: ast.IfExp, frame: Frame) -> Guarded:
-    diagrams, entry = machine.diagrams, frame.pc
-    test = machine.truth(expression(machine, node.test, frame), entry)
+    diagrams = machine.diagrams
+    value = expression(machine, node.test, frame)
+    entry = frame.pc
+    test = machine.truth(value, entry)
     found: Guarded = []
     for condition, branch in (
         (diagrams.conj(entry, test), node.body),

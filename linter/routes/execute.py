@@ -121,9 +121,11 @@ def _augmented(machine: Machine, node: ast.AugAssign, frame: Frame) -> None:
 
 
 def _if(machine: Machine, node: ast.If, frame: Frame) -> None:
-    diagrams, entry = machine.diagrams, frame.pc
+    diagrams = machine.diagrams
     known = len(diagrams.names)
-    test = machine.truth(evaluate.expression(machine, node.test, frame), entry)
+    value = evaluate.expression(machine, node.test, frame)
+    entry = frame.pc
+    test = machine.truth(value, entry)
     raises = isinstance(node.body[-1], ast.Raise) and not node.orelse
     if raises and _only_new(machine, test, known):
         return
@@ -166,7 +168,8 @@ def _raise(machine: Machine, node: ast.Raise, frame: Frame) -> None:
 
 def _assert(machine: Machine, node: ast.Assert, frame: Frame) -> None:
     known = len(machine.diagrams.names)
-    test = machine.truth(evaluate.expression(machine, node.test, frame), frame.pc)
+    value = evaluate.expression(machine, node.test, frame)
+    test = machine.truth(value, frame.pc)
     if _only_new(machine, test, known):
         return
     kept = machine.diagrams.conj(frame.pc, machine.contracts.coarse(machine, machine.diagrams.conj(frame.pc, test)))

@@ -40,6 +40,7 @@ def report(*findings: Finding, diagnostics: tuple[Diagnostic, ...] = (), files: 
 class Options:
     notes: bool = False
     statistics: bool = False
+    show_suppressed: bool = False
 
 
 class Terminal(io.StringIO):
@@ -78,7 +79,7 @@ def test_the_first_colon_ends_the_format(spec: str, expected: tuple[str, str | N
 @pytest.mark.parametrize(
     ("specs", "words"),
     [
-        (["yaml"], "unknown output format 'yaml': choose from concise, full, json"),
+        (["yaml"], "unknown output format 'yaml': choose from concise, full, github"),
         (["jsn:x"], "unknown output format 'jsn'; did you mean 'json'?"),
         ([r"C:\ci\out.json"], "unknown output format 'C'"),
         (["json:"], "file name after the colon is missing"),
@@ -197,7 +198,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     code = (
         "from moelint.linter import report as r\n"
         "from moelint.linter.model import *\n"
-        "class O: notes = statistics = False\n"
+        "class O: notes = statistics = show_suppressed = False\n"
         "f = Finding('MOE101', 'n', 'f', 'error', 'a.py', Region(1, 1, 1, 2), 'm' * 100, 'h', 'q')\n"
         "r.write([('concise', None)], Report((f,) * 5000, (), (), 1, 1, 0), O())\n"
     )
@@ -224,7 +225,7 @@ def _loads_rich(name: str, count: int) -> bool:
         "import sys\n"
         "from moelint.linter import report as r\n"
         "from moelint.linter.model import *\n"
-        "class O: notes = True; statistics = False\n"
+        "class O: notes = True; statistics = show_suppressed = False\n"
         "f = Finding('MOE101', 'n', 'f', 'error', 'a.py', Region(1, 1, 1, 2), 'm', 'h', 'q')\n"
         f"r.write(r.parse_outputs([{name!r}], tty=False), Report((f,) * {count}, (), (), 1, 1, 0), O())\n"
         "sys.exit(10 + ('rich' in sys.modules))\n"

@@ -11,7 +11,7 @@ import pytest
 
 from moelint.linter.model import Finding, Place, Region, Report
 from moelint.linter.report import format_names
-from moelint.linter.report.formats import concise, full
+from moelint.linter.report.formats import concise, full, github
 from moelint.linter.report.formats.json import report_as_dict
 from moelint.linter.report.page import Page
 from moelint.linter.report.statistics import statistics_table
@@ -47,6 +47,7 @@ def test_the_examples_are_what_the_formats_write() -> None:
     report = Report((FINDING,), (), (), 1, 1, 0)
     assert full.render(report, Page(80, sources={"m.py": SOURCE})) in BLOCKS
     assert concise.render(report, Page(80)) in BLOCKS
+    assert github.render(report, Page()) in BLOCKS
 
 
 def test_the_summary_is_what_a_run_prints() -> None:

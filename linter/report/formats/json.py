@@ -38,7 +38,7 @@ def report_as_dict(report: Report) -> dict[str, Any]:
             "diagnostics": len(report.diagnostics),
         },
         "findings": [_finding(finding) for finding in findings],
-        "suppressed": [_finding(finding) for finding in sorted(report.suppressed, key=reading_order)],
+        "suppressed": [_suppressed(finding) for finding in sorted(report.suppressed, key=reading_order)],
         "diagnostics": [_diagnostic(item) for item in sorted_diagnostics(report)],
         "statistics": [
             {"code": c.code, "name": c.name, "family": c.family, "count": c.count, "notes": c.notes, "files": c.files}
@@ -61,6 +61,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "identity": finding.identity,
         "related": [_place(place) for place in finding.related],
     }
+
+
+def _suppressed(finding: Finding) -> dict[str, Any]:
+    excuse = finding.excuse
+    return _finding(finding) | ({"excuse": {"kind": excuse.kind, "reason": excuse.reason}} if excuse else {})
 
 
 def _place(place: Place) -> dict[str, Any]:
