@@ -80,7 +80,7 @@ class NormalisationSwitchedOff(Rule):
             yield Draft(
                 place,
                 f"`{name}` is switched off beside softmax scores: the weights of the chosen experts sum to less than "
-                "one and no factor makes up for it. Switch it on if the reference takes the softmax of the chosen logits.",
+                "one and no factor makes up for it. Switch it on if the reference takes a softmax of chosen logits.",
                 settings.qualname,
                 ((soft[1], "the score function"),),
             )
