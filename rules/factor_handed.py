@@ -13,11 +13,12 @@ class FactorHanded(Rule):
 
     ## What it does
     Reports the factor as an argument of a kernel or function, positional or under a name that is no spelling of the
-    factor. Router, experts and runner constructors and the central helpers may carry it, and so may code of this module,
-    whose own uses are checked.
+    factor. Router, experts and runner constructors and the central helpers may carry it. Code of this module may too,
+    and is followed: what it hands on is reported where the factor enters it.
 
     ## Why is this bad?
-    The callee cannot know whether routing folded the factor already, and the reader cannot see that a scale happens here.
+    The callee cannot know whether routing folded the factor already, and the reader cannot see that a scale happens
+    here.
 
     ## Example
     ```python
@@ -48,22 +49,22 @@ class FactorHanded(Rule):
     roles = ("client",)
 
     def check(self, module: Module) -> Iterable[Draft]:
-        local = {function.name for function in module.functions} | set(module.classes)
         for event in handed_over(module):
             if event.keyword in module.profile.factor or only_validates(event):
                 continue
-            if any(step.crossing for step in event.trace) or (event.callee in local and event.keyword is None):
+            if event.followed:
                 continue
             decision = Decision(event.choice, module)
             if decision.equals_not_folded() or (decision.kinds and not decision.asked):
                 continue
             if Decision(event.guards, module).spares_folded():
                 continue
+            entry = next((step.node for step in reversed(event.trace) if step.crossing), event.node)
             yield Draft(
-                event.node,
+                entry,
                 f"The routed scaling factor goes into `{event.callee}` without the helper's answer. "
                 f"If routing folded it already, it acts twice; ask `{helper_name(module)}` first.",
                 event.qualname,
-                explain(event, decision),
+                ((event.node, f"`{event.callee}` gets it here"), *explain(event, decision)),
                 statement=event.statement,
             )

@@ -26,6 +26,7 @@ _VIEW = frozenset(
 _FULL = frozenset({"full", "full_like", "new_full"})
 _MUL = frozenset({"mul", "mul_", "multiply", "multiply_", "imul", "_foreach_mul_", "_foreach_mul"})
 _DIV = frozenset({"div", "div_", "divide", "divide_", "true_divide", "true_divide_"})
+_RECIPROCAL = frozenset({"reciprocal", "reciprocal_"})
 _ADD = frozenset({"add", "add_", "sub", "sub_", "addcmul", "addcmul_", "addmm", "addmm_", "baddbmm", "baddbmm_"})
 _ADD_SCALES = frozenset({"alpha", "value"})
 _TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
@@ -170,7 +171,7 @@ class Evaluator(Sinks):
         if isinstance(node.op, ast.Div):
             return self._quotient(node, left, right)
         if isinstance(node.op, ast.Pow):
-            return None
+            return self._power(node, left) if left is not None else None
         value = left or right
         assert value is not None
         self.scale(node, value, node.left if left is None else node.right, value.power, False, "arithmetic")
@@ -185,11 +186,20 @@ class Evaluator(Sinks):
             self.scale(node, left, node.right, left.power, False, "factor / x")
             return None
         assert right is not None
-        scaled = None if is_number(node.left) else node.left
-        self.scale(node, right, scaled, -right.power, False, "/")
-        if scaled is not None:
-            return None
-        return Value(-right.power, (*right.trace, Step(node, f"`{short(node)}`")), right.guards)
+        if is_number(node.left):
+            return self._inverse(node, right)
+        self.scale(node, right, node.left, -right.power, False, "/")
+        return None
+
+    def _power(self, node: ast.BinOp, value: Value) -> Value:
+        """`factor ** -1` is its inverse; of other exponents only the sign matters."""
+        if not (isinstance(node.right, ast.UnaryOp) and isinstance(node.right.op, ast.USub)):
+            return value
+        return self._inverse(node, value)
+
+    def _inverse(self, node: ast.expr, value: Value) -> Value:
+        self.scale(node, value, None, -value.power, False, "/")
+        return Value(-value.power, (*value.trace, Step(node, f"`{short(node)}`")), value.guards)
 
     def _conditional(self, node: ast.IfExp) -> Value | None:
         self.eval_test(node.test)
@@ -268,6 +278,8 @@ class Evaluator(Sinks):
         elif name in _CONVERT:
             if tainted and not (name in _FULL and tainted[0][1] is not node.args[-1]):
                 return tainted[0][2]
+        elif real in _RECIPROCAL and (tainted or received is not None):
+            return self._inverse(node, tainted[0][2] if tainted else received)  # type: ignore[arg-type]
         elif self._scaling_call(node, real, receiver, received, tainted):
             return None
         if tainted:
@@ -386,11 +398,12 @@ class Evaluator(Sinks):
         self, node: ast.Call, name: str, called: str, callee: Callee | None, tainted: list[Argument]
     ) -> None:
         sites = {keyword.value: keyword for keyword in node.keywords}
+        followed = callee is not None or (isinstance(node.func, ast.Name) and node.func.id in self.module.classes)
         for key, argument, value in tainted:
             choice = tuple(guard for guard in value.guards if guard not in self.guards)
             self.events.append(
                 Handed(sites.get(argument, argument), self.statement, self.function, (*self.guards, *value.guards),
-                       value.trace, node, called, key, value.power, choice)
+                       value.trace, node, called, key, value.power, choice, followed)
             )  # fmt: skip
             if callee is not None:
                 parameter = callee.parameter(node, argument, key)
@@ -398,7 +411,7 @@ class Evaluator(Sinks):
                     step = Step(argument, f"handed to `{name}` as `{parameter}`", crossing=True)
                     handed = Value(value.power, (*value.trace, step), value.guards)
                     self.known.note_parameter(callee.function, parameter, argument, handed)
-            elif isinstance(node.func, ast.Name) and node.func.id in self.module.classes:
+            elif followed:
                 self._fill_field(node, argument, key, value)
 
     def _fill_field(self, node: ast.Call, argument: ast.expr, key: str | None, value: Value) -> None:

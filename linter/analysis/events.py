@@ -118,6 +118,8 @@ class Handed(Event):
     power: int
     choice: tuple[Guard, ...] = ()
     """The guards that belong to the value (`factor if test else 1.0`), not to the control flow."""
+    followed: bool = False
+    """Whether the callee is code of this module, into which the factor is followed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
