@@ -289,6 +289,8 @@ class _Walk(Evaluator):
                 self.slot(target, value_node, "column", ast.unparse(target))
             elif isinstance(target.slice, ast.Constant) and target.slice.value in profile.flags:
                 self.flag(target, value_node, str(target.slice.value))
+            elif isinstance(target.slice, ast.Constant) and target.slice.value in profile.slot_weight:
+                self.slot(target, value_node, "name", str(target.slice.value))
             else:
                 self._bind_path(target, value)
         elif isinstance(target, (ast.Tuple, ast.List)):

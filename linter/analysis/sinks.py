@@ -13,8 +13,12 @@ from moelint.linter.analysis.shapes import last_columns
 
 How = Literal["name", "column", "argument"]
 
-_JOIN = frozenset({"cat", "concat", "concatenate"})
-_COLUMN_CALLS = _JOIN | {"fill_", "pad"}
+_JOIN = frozenset({"cat", "concat", "concatenate", "hstack", "column_stack"})
+_OVERWRITE = frozenset({"fill_", "copy_", "mul_", "multiply_", "div_", "divide_"})
+_PICK = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_", "scatter", "scatter_"})
+_COLUMN_CALLS = _JOIN | _OVERWRITE | _PICK | {"pad", "where"}
+_FULL = frozenset({"new_full", "full", "full_like"})
+_ONES = frozenset({"ones", "ones_like", "new_ones"})
 
 
 class Sinks(ABC):
@@ -66,39 +70,66 @@ class Sinks(ABC):
             if argument.isdecimal() and int(argument) < len(node.args):
                 positional = node.args[int(argument)]
                 self.slot(positional, positional, "argument", f"{name}()")
-        if name in _COLUMN_CALLS and node.args:
+        if name in _COLUMN_CALLS:
             self._column_sinks(node, name)
 
     def _column_sinks(self, node: ast.Call, name: str) -> None:
+        """Calls that give columns, or single entries, of the top-k weights a value."""
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if name == "fill_":
-            if receiver is not None and self.is_slot_column(receiver):
-                self.slot(node, node.args[0], "column", ast.unparse(receiver))
+        if name in _OVERWRITE:
+            if node.args and receiver is not None and self.is_slot_column(receiver):
+                self.slot(node, self._filler(node.args[0]) or node.args[0], "column", ast.unparse(receiver))
         elif name in _JOIN:
-            if not isinstance(node.args[0], (ast.List, ast.Tuple)):
-                return
-            parts = node.args[0].elts
+            parts = self._joined(node)
             if len(parts) > 1 and self.is_weights(parts[0]):
                 for part in parts[1:]:
                     filler = self._filler(part)
                     if filler is not None:
                         self.slot(part, filler, "column", f"{name}({ast.unparse(parts[0])}, ...)")
-        elif self.is_weights(node.args[0]):
-            for keyword in node.keywords:
-                if keyword.arg == "value":
-                    self.slot(keyword.value, keyword.value, "column", f"pad({ast.unparse(node.args[0])})")
+        elif name == "pad":
+            if node.args and self.is_weights(node.args[0]):
+                for value in (*node.args[3:4], *(k.value for k in node.keywords if k.arg == "value")):
+                    self.slot(value, value, "column", f"pad({ast.unparse(node.args[0])})")
+        elif name == "where":
+            if any(map(self.is_weights, node.args)) or (receiver is not None and self.is_weights(receiver)):
+                for value in node.args[1:]:
+                    if not self.is_weights(value):
+                        self.slot(value, value, "column", "where()")
+        elif receiver is not None and self.is_weights(receiver) and len(node.args) > 1:
+            self.slot(node.args[-1], node.args[-1], "column", f"{ast.unparse(receiver)}.{name}()")
+
+    def _joined(self, node: ast.Call) -> list[ast.expr]:
+        """The parts of `cat([a, b])`, through one local name."""
+        given = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "tensors"), None)
+        if isinstance(given, ast.Name):
+            bound = self.module.definitions(self.function).get(given.id, [])
+            given = bound[0] if len(bound) == 1 else None
+        return given.elts if isinstance(given, (ast.List, ast.Tuple)) else []
 
     def dictionary_entry(self, key: ast.expr, item: ast.expr) -> None:
-        """Record a flag given as an entry of a dictionary."""
-        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in self.profile.flags:
-            self.flag(item, item, key.value)
+        """Record a flag or a slot's weight given as an entry of a dictionary."""
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            if key.value in self.profile.flags:
+                self.flag(item, item, key.value)
+            elif key.value in self.profile.slot_weight:
+                self.slot(item, item, "argument", repr(key.value))
 
     def is_weights(self, node: ast.expr) -> bool:
         return terminal_name(node) in self.profile.topk_weights
 
     def is_slot_column(self, node: ast.expr) -> bool:
-        """`topk_weights[:, -1]` and the like."""
-        return isinstance(node, ast.Subscript) and self.is_weights(node.value) and last_columns(node.slice)
+        """`topk_weights[:, -1]`, `topk_weights.narrow(1, k, n)`, and a local name for one of them."""
+        if isinstance(node, ast.Subscript):
+            return (self.is_weights(node.value) and last_columns(node.slice)) or self._names_column(node.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return node.func.attr in ("narrow", "select") and self.is_weights(node.func.value)
+        return self._names_column(node)
+
+    def _names_column(self, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Name) or self.is_weights(node):
+            return False
+        bound = self.module.definitions(self.function).get(node.id, [])
+        return len(bound) == 1 and not isinstance(bound[0], ast.Name) and self.is_slot_column(bound[0])
 
     def real_name(self, callee: ast.expr) -> str:
         """What a callee is called where it is defined: through a local alias and `import ... as`."""
@@ -118,10 +149,13 @@ class Sinks(ABC):
             return self._filler(bound[-1]) if bound and not isinstance(bound[-1], ast.Name) else None
         if isinstance(node, ast.Call):
             name = terminal_name(node.func)
-            if name in ("new_full", "full", "full_like") and len(node.args) > 1:
-                return node.args[1]
-            if name in ("ones", "ones_like", "new_ones"):
+            if name in _FULL:
+                given = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "fill_value")]
+                return given[0] if given else None
+            if name in _ONES:
                 return ast.copy_location(ast.Constant(1.0), node)
+        if isinstance(node, ast.BinOp) and self._filler(node.left) is not None:
+            return node
         return None
 
     def _content(self, node: ast.expr) -> tuple[int | None, tuple[Step, ...]]:
