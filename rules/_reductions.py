@@ -69,11 +69,16 @@ def only_counts_ranks(test: ast.expr) -> bool:
 
 
 def local_values(function: Function) -> dict[str, list[ast.expr]]:
-    """Local name -> the expressions bound to it by plain assignments."""
+    """Local name -> the expressions bound to it by assignments, tuples of equal length taken apart."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(function.node):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                if isinstance(target, ast.Name):
-                    found.setdefault(target.id, []).append(node.value)
+                pairs = [(target, node.value)]
+                parts = target.elts if isinstance(target, ast.Tuple) else []
+                if isinstance(node.value, ast.Tuple) and len(parts) == len(node.value.elts):
+                    pairs = list(zip(parts, node.value.elts, strict=True))
+                for part, value in pairs:
+                    if isinstance(part, ast.Name):
+                        found.setdefault(part.id, []).append(value)
     return found
