@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pathspec import GitIgnoreSpec
 
 from moelint.linter import defaults
 from moelint.linter.discovery import Excludes, Found, discover
@@ -191,6 +192,39 @@ def test_without_git_the_ignore_files_are_read(monkeypatch: pytest.MonkeyPatch) 
     git("init", "-q")
     monkeypatch.setenv("PATH", "/nonexistent")
     assert find(".").files == ["a/b/back.py", "a/keep.py", "c/made.py"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ("*.so\n__pycache__/\n# *\n\n/target\n!keep.py\n", False),
+        ("*.py\n", True),
+        ("made\n", True),
+        ("/src/made/\n", True),
+        ("m?de\n", True),
+        ("src/**\n", True),
+        ("*\n!src\n", True),
+        ("\\made\n", True),
+    ],
+)
+def test_ignore_files_that_name_nothing_here_are_not_studied(
+    lines: str, read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("src/made/x.py", "src/y.py")
+    Path(".gitignore").write_text(lines)
+    studied: list[object] = []
+    from_lines = GitIgnoreSpec.from_lines
+    monkeypatch.setattr(GitIgnoreSpec, "from_lines", lambda given: studied.append(given) or from_lines(given))
+    found = find(".").files
+    spec = from_lines(lines.splitlines())
+    assert found == [path for path in ("src/made/x.py", "src/y.py") if not spec.match_file(path)]
+    assert bool(studied) is read
+
+
+def test_lines_that_nobody_understands_are_passed_over() -> None:
+    write("a.py", "made.py")
+    Path(".gitignore").write_text("!\n[z-a]\nx\\\nmade.py\n")
+    assert find(".").files == ["a.py"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a name may be any bytes")
