@@ -9,7 +9,7 @@ from moelint.linter.analysis.events import FlagSet
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._self_applied import keeps_factor_to_itself
-from moelint.rules._sites import explain
+from moelint.rules._sites import explain, guards_of
 
 
 class LiteralFoldFlag(Rule):
@@ -59,15 +59,16 @@ class LiteralFoldFlag(Rule):
 
     def check(self, module: Module) -> Iterable[Draft]:
         for event in module.flow.events:
-            if not isinstance(event, FlagSet) or not isinstance(event.value, ast.Constant):
+            if not isinstance(event, FlagSet):
                 continue
-            if _under_wish(event, module):
+            literal = guards_of(module).resolve(event.value, event.function)
+            if not isinstance(literal, ast.Constant) or _under_wish(event, module):
                 continue
-            alone = event.value.value is False and keeps_factor_to_itself(module, event.function)
+            alone = literal.value is False and keeps_factor_to_itself(module, event.function)
             severity: Severity = "note" if alone else "error"
             yield Draft(
                 event.value,
-                f"`{event.name}` is the literal {event.value.value} here, whatever the experts chose. With another runner or "
+                f"`{event.name}` is the literal {literal.value!r} here, whatever the experts chose. With another runner or "
                 "quantisation method the factor acts twice or never; hand on the experts' answer.",
                 event.qualname,
                 explain(event),

@@ -288,7 +288,7 @@ class Guards:
         if name in self.profile.backend_predicates:
             return self.diagrams.literal(f"{self.profile.backend_predicates[name]}", (name,))
         if isinstance(node.func, ast.Attribute) and name.startswith("is_"):
-            source = terminal_name(self._resolve_alias(node.func.value, function))
+            source = terminal_name(self.resolve(node.func.value, function))
             group = self.profile.backend_sources.get(source)
             if group is not None:
                 return self.diagrams.literal(group, (name.removeprefix("is_"),))
@@ -305,16 +305,16 @@ class Guards:
 
     def _is_quant_method(self, node: ast.expr, function: Function | None) -> bool:
         """Whether an expression is a quantisation method, its type or the name of its type."""
-        node = self._resolve_alias(node, function)
+        node = self.resolve(node, function)
         while isinstance(node, ast.Attribute) and node.attr in ("__class__", "__name__", "__qualname__"):
             node = node.value
         if isinstance(node, ast.Call) and terminal_name(node.func) == "type" and node.args:
-            node = self._resolve_alias(node.args[0], function)
+            node = self.resolve(node.args[0], function)
         return terminal_name(node) in self.profile.quant_attributes and not isinstance(node, ast.Call)
 
     def _compare(self, node: ast.Compare, function: Function | None, depth: int) -> Node:
         operands = [node.left, *node.comparators]
-        if any(self._is_factor(self._resolve_alias(operand, function)) for operand in operands) and len(node.ops) == 1:
+        if any(self._is_factor(self.resolve(operand, function)) for operand in operands) and len(node.ops) == 1:
             return FALSE if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.In)) else TRUE
         if len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant):
             value = node.comparators[0].value
@@ -326,7 +326,7 @@ class Guards:
             literal = self.diagrams.literal(f"{QUANT}:{ast.unparse(node.comparators[0])}")
             return literal if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.In)) else self.diagrams.neg(literal)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
-            group = self.profile.backend_sources.get(terminal_name(self._resolve_alias(node.left, function)))
+            group = self.profile.backend_sources.get(terminal_name(self.resolve(node.left, function)))
             values = _constant_names(node.comparators[0])
             if group is not None and values:
                 literal = self.diagrams.literal(group, values)
@@ -380,11 +380,16 @@ class Guards:
             function = function.outer
         return None
 
-    def _resolve_alias(self, node: ast.expr, function: Function | None) -> ast.expr:
+    def resolve(self, node: ast.expr, function: Function | None) -> ast.expr:
+        """The expression behind local names, constants of the module and attributes that are set once."""
         for _ in range(_DEPTH):
             if isinstance(node, ast.Name):
                 binder = self._binder(node.id, function)
-                values = self.module.definitions(binder)[node.id] if binder is not None else []
+                if binder is not None:
+                    values = self.module.definitions(binder)[node.id]
+                else:
+                    known = self.module.constants.get(node.id)
+                    values = [known] if known is not None and not self._is_parameter(node.id, function) else []
                 if len(values) != 1:
                     return node
                 node = values[0]

@@ -85,6 +85,8 @@ class Module:
         self.functions: list[Function] = []
         self.imports: dict[str, str] = {}
         self.constants: dict[str, ast.expr] = {}
+        """Names that the module binds exactly once, at its top level."""
+        self._rebound: set[str] = set()
         self._definitions: dict[Function, dict[str, list[ast.expr]]] = {}
         self._collect(tree.body, "", None, None)
 
@@ -180,6 +182,8 @@ class Module:
             if cls is not None:
                 cls.attributes.setdefault(name, []).append(value)
                 cls.assignments.setdefault(name, []).append(statement)
+            elif name in self._rebound or self.constants.pop(name, None) is not None:
+                self._rebound.add(name)
             else:
                 self.constants[name] = value
 
