@@ -64,9 +64,10 @@ class FoldFlagMissing(Rule):
                 continue
             names = {keyword.arg for keyword in event.call.keywords}
             cls = event.function.cls if event.function else None
-            if None in names or names & module.profile.flags or (cls is not None and cls.qualname in flagged):
+            if cls is None or None in names or names & module.profile.flags:
                 continue
-            if cls is None or not _has_experts_with_factor(event, module):
+            family = {ancestor.qualname for ancestor in module.ancestry(cls)}
+            if family & flagged or not _has_experts_with_factor(family, module):
                 continue
             yield Draft(
                 event.call.func,
@@ -78,13 +79,13 @@ class FoldFlagMissing(Rule):
             )
 
 
-def _has_experts_with_factor(router: Handed, module: Module) -> bool:
-    """The same class hands the factor to its experts, so who applies it is an open question."""
-    assert router.function is not None and router.function.cls is not None
+def _has_experts_with_factor(family: set[str], module: Module) -> bool:
+    """The class or a base hands the factor to its experts, so who applies it is an open question."""
     return any(
         isinstance(event, Handed)
         and event.function is not None
-        and event.function.cls is router.function.cls
+        and event.function.cls is not None
+        and event.function.cls.qualname in family
         and event.callee in module.profile.constructors - module.profile.routers
         for event in module.flow.events
     )
