@@ -58,8 +58,13 @@ def cover(analysis: BlockAnalysis, region: Region, route: Route) -> list[Cube]:
     """Conjunctions over visible atoms that together hold exactly where the region is possible."""
     machine, contracts = analysis.machine, analysis.contracts
     diagrams = machine.diagrams
-    target = diagrams.exists(region.guard, contracts.is_hidden)
-    world = diagrams.exists(diagrams.disj(region.guard, diagrams.conj(route.entry, machine.base)), contracts.is_hidden)
+    scale = region.outcome.question == "scale"
+
+    def hidden(name: str) -> bool:
+        return contracts.is_hidden(name) or (scale and contracts.only_reduces(name))
+
+    target = diagrams.exists(region.guard, hidden)
+    world = diagrams.exists(diagrams.disj(region.guard, diagrams.conj(route.entry, machine.base)), hidden)
     outside = diagrams.minus(world, target)
     order = {name: position for position, name in enumerate(contracts.facts.order)}
 

@@ -168,6 +168,10 @@ class Contracts:
         return re.compile(self.facts.hidden)
 
     @cached_property
+    def _reducing(self) -> re.Pattern[str]:
+        return re.compile(self.facts.reducing)
+
+    @cached_property
     def _harmless(self) -> re.Pattern[str]:
         return re.compile(self.facts.harmless)
 
@@ -180,6 +184,10 @@ class Contracts:
 
     def is_hidden(self, variable: str) -> bool:
         return bool(self._hidden.search(variable))
+
+    def only_reduces(self, variable: str) -> bool:
+        """Whether an atom decides about sums alone."""
+        return bool(self._reducing.search(variable))
 
     def harmless(self, name: str) -> bool:
         return bool(self._harmless.search(name))

@@ -82,6 +82,8 @@ class RouteFacts:
     """Atoms that stay visible outside a summarised router."""
     hidden: str = "(?!)"
     """Atoms that never show in a cell."""
+    reducing: str = "(?!)"
+    """Atoms that decide about sums alone: they do not show in cells about scales."""
     order: tuple[str, ...] = ()
     """Atoms in the order in which diagrams and cells sort them."""
     dimensions: dict[str, str] = field(default_factory=dict)
@@ -101,8 +103,6 @@ class RouteFacts:
     """Constructor arguments whose `x if condition else None` in the module tells when they are not None."""
     world: tuple[str, ...] = ()
     """Conditions of the worlds that are judged: a batch with tokens, the rank that adds."""
-    irrelevant: tuple[str, ...] = ()
-    """Attributes of opaque instances that matter for the reduction (constructor arguments)."""
 
 
 def route_facts_from_dict(data: dict[str, Any]) -> RouteFacts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,16 +15,19 @@ from moelint.linter.routes.values import Const, Tensor
 Verdict = Literal["right", "wrong", "refused", "unknown"]
 
 
+Question = Literal["scale", "reduction"]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that ends the same way: the parts' exponents, weights and reduction states."""
+    """Everything that ends the same way: the parts' exponents and weights, or their reduction states."""
 
+    question: Question
     verdict: Verdict
     routed: int | None
     slot: int | None
     shared: str
     reduction: str
-    breaches: tuple[str, ...]
     reason: str
 
 
@@ -41,7 +45,8 @@ def expects_factor(analysis: BlockAnalysis) -> int:
 
 
 def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
-    """The outcomes of a route with their conditions, within the worlds that are judged."""
+    """The outcomes of a route with their conditions, within the worlds that are judged. Scales and reductions are
+    separate questions: they depend on different configuration atoms."""
     machine = analysis.machine
     diagrams = machine.diagrams
     world = route.pc
@@ -59,14 +64,21 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
         inside = diagrams.conj(guard, world)
         if isinstance(value, Tensor):
             for inner, parts in machine.alternatives(value, inside):
-                add(judge(parts, expected, route), inner)
+                add(judge_scale(parts, expected, route), inner)
+                reduction = judge_reduction(parts)
+                if reduction is not None:
+                    add(reduction, inner)
         elif not (isinstance(value, Const) and value.value is None):
-            add(Outcome("unknown", None, None, "", "", (), f"the result is {str(value)[:80]}"), inside)
+            add(_without_numbers("unknown", f"the result is {str(value)[:80]}"), inside)
     hidden = analysis.contracts.is_hidden
     refused = diagrams.minus(diagrams.exists(route.entry, hidden), diagrams.exists(route.pc, hidden))
     if refused != FALSE:
-        add(Outcome("refused", None, None, "", "", (), _refusal(route)), refused)
+        add(_without_numbers("refused", _refusal(route)), refused)
     return [Region(outcome, guard) for outcome, guard in found.items()]
+
+
+def _without_numbers(verdict: Verdict, reason: str) -> Outcome:
+    return Outcome("scale", verdict, None, None, "", "", reason)
 
 
 def _refusal(route: Route) -> str:
@@ -76,30 +88,47 @@ def _refusal(route: Route) -> str:
     return f"refused at {path}:{line}"
 
 
-def judge(parts: Parts, expected: int, route: Route) -> Outcome:
-    """Compare the parts of an output with the policy."""
+def judge_scale(parts: Parts, expected: int, route: Route) -> Outcome:
+    """How often the factor is in each part, against the policy."""
     real = [part for part in parts if part.name not in ("x", "s")]
     unknown = sorted(part.name[1:] for part in real if part.name.startswith("?"))
     routed = [part for part in real if part.name == "routed"]
     slots = [part for part in real if part.name == "slot"]
     shared = [part for part in real if part.name == "shared"]
-    reduction = _reductions(real)
     numbers = (
         exponent(routed[0].units, RSF) if routed else None,
         exponent(slots[0].units, RSF) if slots else None,
         show(shared[0].units) if shared else "",
-        reduction,
+        "",
     )
     if unknown:
         places = [route.unknown_calls[name] for name in unknown if name in route.unknown_calls]
         where = ", ".join(f"{call.path}:{call.line}" for call in places)
-        return Outcome("unknown", *numbers, (), f"unknown because of {', '.join(unknown)}" + (f" at {where}" if where else ""))
+        reason = f"unknown because of {', '.join(unknown)}" + (f" at {where}" if where else "")
+        return Outcome("scale", "unknown", *numbers, reason)
     if not routed:
-        return Outcome("unknown", *numbers, (), "no routed output was followed to the result")
+        return Outcome("scale", "unknown", *numbers, "no routed output was followed to the result")
     if any(part.erased for part in (*routed, *slots)):
-        return Outcome("unknown", *numbers, (), "a norm behind the experts erases the scale")
-    breaches = tuple(_breaches(routed, slots, shared, real, expected))
-    return Outcome("wrong" if breaches else "right", *numbers, breaches, "; ".join(breaches))
+        return Outcome("scale", "unknown", *numbers, "a norm behind the experts erases the scale")
+    breaches = list(_breaches(routed, slots, shared, expected))
+    return Outcome("scale", "wrong" if breaches else "right", *numbers, "; ".join(breaches))
+
+
+def judge_reduction(parts: Parts) -> Outcome | None:
+    """Whether like was added to like and summed once; None where the output is not known."""
+    real = [part for part in parts if part.name not in ("x", "s")]
+    if not real or any(part.name.startswith("?") for part in real):
+        return None
+    states = {part.reduction for part in real} - {"any"}
+    words = _reductions(real)
+    reason = ""
+    if len(states) > 1:
+        reason = f"unlike states added ({words})"
+    elif "twice" in states:
+        reason = "summed over the group twice"
+    elif "mixed" in states:
+        reason = "rows of different tokens summed"
+    return Outcome("reduction", "wrong" if reason else "right", None, None, "", words, reason)
 
 
 def _reductions(parts: list[Part]) -> str:
@@ -110,30 +139,16 @@ def _reductions(parts: list[Part]) -> str:
     return ", ".join(f"{name} {state}" for name, state in sorted(states.items()))
 
 
-def _breaches(
-    routed: list[Part], slots: list[Part], shared: list[Part], real: list[Part], expected: int
-) -> list[str]:
-    found = []
+def _breaches(routed: list[Part], slots: list[Part], shared: list[Part], expected: int) -> Iterator[str]:
     power = exponent(routed[0].units, RSF)
     if power != expected:
-        found.append(f"routed rsf^{power}, expected rsf^{expected}")
-    for part in slots:
-        power = exponent(part.units, RSF)
-        if power != 0:
-            found.append(f"fused shared slot rsf^{power}, expected rsf^0")
-    for part in shared:
-        power = exponent(part.units, RSF)
-        if power != 0:
-            found.append(f"shared expert rsf^{power}, expected rsf^0")
+        yield f"routed rsf^{power}, expected rsf^{expected}"
+    for kind, parts in (("fused shared slot", slots), ("shared expert", shared)):
+        for part in parts:
+            power = exponent(part.units, RSF)
+            if power != 0:
+                yield f"{kind} rsf^{power}, expected rsf^0"
     if len(routed) > 1:
-        found.append(f"routed part counted {len(routed)} times")
+        yield f"routed part counted {len(routed)} times"
     if len(slots) + len(shared) > 1:
-        found.append(f"shared expert counted {len(slots) + len(shared)} times")
-    states = {part.reduction for part in real} - {"any"}
-    if len(states) > 1:
-        found.append(f"unlike states added ({_reductions(real)})")
-    elif "twice" in states:
-        found.append("summed over the group twice")
-    elif "mixed" in states:
-        found.append("rows of different tokens summed")
-    return found
+        yield f"shared expert counted {len(slots) + len(shared)} times"

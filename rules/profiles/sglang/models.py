@@ -92,7 +92,7 @@ def is_shared_experts_fusion_disabled():
 
 @model("sglang.srt.layers.moe.utils.get_num_fused_shared_experts")
 def get_num_fused_shared_experts():
-    if flag("shared fusion disabled") or not mentions("num_fusable_shared_experts|num_fused_shared_experts"):
+    if flag("shared fusion disabled") or not mentions("num_fusable_shared_experts"):
         return 0
     if mentions("n_shared_experts"):
         return symbol("config.n_shared_experts")
