@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from moelint.linter.analysis.events import Event, Guard, Handed, Scale, flattened
-from moelint.linter.analysis.guards import ANSWER, FLAG, QUANT, WISH, Guards
+from moelint.linter.analysis.guards import ANSWER, FLAG, QUANT, TOLD, WISH, Guards
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.diagram import FALSE, TRUE, Node
 
@@ -74,8 +74,10 @@ class Decision:
         return not self.kinds
 
     def equals_not_folded(self) -> bool:
-        """The condition is "not folded", whatever the back end of the route."""
-        return not self._weakened and self.scaling == self.guards.diagrams.neg(self.guards.answer())
+        """The condition is "not folded", or "the router is told not to fold", whatever the back end of the route."""
+        diagrams = self.guards.diagrams
+        owed = (diagrams.neg(self.guards.answer()), diagrams.neg(diagrams.literal(TOLD)))
+        return not self._weakened and self.scaling in owed
 
     def spares_folded(self) -> bool:
         """The site never acts where the answer is "folded"."""
@@ -84,7 +86,9 @@ class Decision:
 
     def obeys_flag(self) -> bool:
         """The condition implies the router's own flag: the router does what it was ordered."""
-        return self.node != TRUE and self.guards.diagrams.implies(self.node, self.guards.diagrams.literal(FLAG))
+        diagrams = self.guards.diagrams
+        flags = diagrams.disj(diagrams.literal(FLAG), diagrams.literal(TOLD))
+        return self.node != TRUE and diagrams.implies(self.node, flags)
 
     def deciders(self) -> str:
         """What decides instead of the helper, in words."""

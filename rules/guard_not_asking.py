@@ -60,7 +60,7 @@ class GuardNotAsking(Rule):
     def check(self, module: Module) -> Iterable[Draft]:
         for event, guards, what in _sites(module):
             decision = Decision(guards, module)
-            if decision.undecided or decision.asked:
+            if decision.undecided or decision.asked or decision.equals_not_folded():
                 continue
             if module.role == "method" and not decision.kinds & {WISH, QUANT}:
                 continue

@@ -21,6 +21,8 @@ _DEPTH = 8
 ANSWER = "answer"
 WISH = "wish"
 FLAG = "flag"
+TOLD = "flag:told"
+"""A router's flag that the function is told by its caller: it orders the fold, so it also says whether it happens."""
 QUANT = "quant"
 OTHER = "other"
 _NONE = " is None"
@@ -163,6 +165,8 @@ class Guards:
             parameter = self._parameter(node.id, function, depth)
             if parameter is not None:
                 return parameter
+            if name in self.profile.flags and self._takes(name, function):
+                return self.diagrams.literal(TOLD)
             if name in self.module.constants and not self._is_parameter(name, function):
                 return self.formula(self.module.constants[name], None, depth - 1)
         return self._by_name(node, name)
@@ -406,6 +410,14 @@ class Guards:
 
     def _is_factor(self, node: ast.expr) -> bool:
         return terminal_name(node) in self.profile.factor and not isinstance(node, ast.Call)
+
+    def _takes(self, name: str, function: Function | None) -> bool:
+        """Whether a name is a parameter of the function or of one around it."""
+        while function is not None:
+            if self._is_parameter(name, function):
+                return True
+            function = function.outer
+        return False
 
     @staticmethod
     def _is_parameter(name: str, function: Function | None) -> bool:
