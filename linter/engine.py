@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 import tokenize
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from moelint.linter import registry
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 _SEVERITIES = ("note", "warning", "error")
 NOTHING: Record = ((), (), (), False)
 _DEEP: Problem = ("MOE-E004", 1, "nested too deeply to be analysed: split the expression or exclude the file", False)
+_SHALLOW = 30_000
+"""So many characters cannot nest deeply enough to overflow a stack."""
 
 
 class Engine:
@@ -140,10 +144,20 @@ def _parse(data: bytes) -> ast.Module:
     text = data.decode("utf-8-sig")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if sys.version_info < (3, 11) and len(text) > _SHALLOW:
+            _refuse_depth(text)
         try:
             return ast.parse(text)
         except ValueError as error:  # null bytes, before Python 3.12
             raise SyntaxError(str(error), ("", 1, None, None)) from None
+
+
+def _refuse_depth(text: str) -> None:
+    """Raises RecursionError, as newer Pythons do by themselves, where Python 3.10 would overflow the C stack."""
+    from symtable import symtable
+
+    with suppress(SyntaxError):
+        symtable(text, "<text>", "exec")
 
 
 def _release(module: Module) -> None:
