@@ -41,10 +41,15 @@ class Outcome:
     def __init__(self) -> None:
         self.records: list[tuple[str, Record]] = []
         """The files that yielded anything, in order."""
-        self.files = 0
+        self.paths: Sequence[str] = ()
+        """The files that were looked at."""
         self.parsed = 0
         self.cached = 0
         self.profiles: set[str] = set()
+
+    @property
+    def files(self) -> int:
+        return len(self.paths)
 
 
 def check(paths: Sequence[str], plan: Plan, texts: Mapping[str, bytes] | None = None) -> Report:
@@ -191,7 +196,7 @@ class _Run:
 
     def _finish(self, found: Found) -> Outcome:
         outcome = self._outcome
-        outcome.files = len(found.files)
+        outcome.paths = found.files
         for folder, reason in found.unreadable:
             problem = "MOE-E010", 1, f"the folder cannot be listed ({reason}): change its permissions", False
             outcome.records.append((folder, ((), (), (problem,), False)))

@@ -22,13 +22,14 @@ _USAGE = """usage: moelint COMMAND [ARGUMENTS]
 
 Commands:
   check      check files and folders
+  baseline   keep what is there today from counting
   rule       explain a rule
   config     show or explain the configuration
   new-rule   start a rule with its fixtures
 
 moelint COMMAND --help says more; moelint --version names the version.
 """
-_COMMANDS = ("rule", "config", "new-rule")
+_COMMANDS = ("baseline", "rule", "config", "new-rule")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -108,7 +109,7 @@ def _check(argv: Sequence[str]) -> int:
     plan = plan_for(options)
     texts = _standard_input(options)
     outcome = _run(options, plan, texts)
-    if not outcome.records and not plan.output:
+    if not outcome.records and not plan.output and plan.baseline is None:
         sys.stderr.write(f"0 findings, {outcome.files} file{'' if outcome.files == 1 else 's'} checked\n")
         return CLEAN
     return _report(outcome, plan, options, texts)
@@ -129,8 +130,17 @@ def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, byt
     from moelint.linter import check, report
 
     found = check.report(outcome)
+    remarks: list[str] = []
+    if plan.baseline is not None:
+        from moelint.linter import ratchet
+        from moelint.linter.report.text import shown_path
+
+        verdict = ratchet.Run(plan, options.paths, outcome.paths, found).compare(plan.baseline)
+        found, remarks = ratchet.counted(found, verdict), ratchet.remarks(verdict, shown_path(plan.baseline))
     outputs = report.parse_outputs(plan.output, tty=sys.stdout.isatty())
     report.write(outputs, found, options, sources=texts)
+    for remark in remarks:
+        print(f"moelint: {remark}", file=sys.stderr)
     if options.exit_zero and found.exit_code == FINDINGS:
         return CLEAN
     return found.exit_code

@@ -23,7 +23,7 @@ KIND_WORDS: dict[Kind, str] = {
 
 
 class Key(NamedTuple):
-    """One key: its kind, its default as plain data, what it does, and a TOML line that shows it."""
+    """One key: its kind, its default as plain data (None: nothing), what it does, and a TOML line that shows it."""
 
     name: str
     kind: Kind
@@ -119,6 +119,13 @@ KEYS = (
         "The reports to write: a format for standard output, `FORMAT:FILE` for a file. Without any: `full` on a "
         "terminal, `concise` elsewhere.",
         'output = ["concise", "json:moelint.json"]',
+    ),
+    Key(
+        "baseline",
+        "path",
+        None,
+        "The file of findings that were there before and do not count; `moelint baseline` writes it (see baseline.md).",
+        'baseline = "moelint-baseline.jsonl"',
     ),
     Key(
         "require-reason",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moelint.linter.config_keys import KEYS, SEVERITIES, Kind
+from moelint.linter.config_keys import KEYS, SEVERITIES, Key, Kind
 from moelint.linter.profile_fields import EXTENSION_KEYS, Field, field_docs, profile_fields
 from moelint.linter.settings import AUTO, Known
 from moelint.linter.validate import selectors
@@ -41,9 +41,13 @@ def schema(known: Known, formats: list[str]) -> Schema:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            key.name: {"description": key.doc, "default": key.default, **shapes[key.kind]()} for key in KEYS
+            key.name: {"description": key.doc, **_default(key), **shapes[key.kind]()} for key in KEYS
         },
     }
+
+
+def _default(key: Key) -> Schema:
+    return {} if key.default is None else {"default": key.default}
 
 
 def _profile_name(known: Known) -> Schema:

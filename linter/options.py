@@ -48,6 +48,13 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         ),
     ),
     (
+        "What counts",
+        (
+            Option("--baseline", "value", "FILE", "only what is not in this baseline"),
+            Option("--no-baseline", "flag", "", "everything, whatever baseline is configured"),
+        ),
+    ),
+    (
         "Files",
         (
             Option("--exclude", "list", "PATTERNS", "leave out these files and folders instead of the default ones"),
@@ -86,6 +93,8 @@ class Options:
         self.notes = False
         self.show_suppressed = False
         self.exit_zero = False
+        self.baseline: str | None = None
+        self.no_baseline = False
         self.jobs: int | None = None
         self.no_cache = False
         self.cache_dir: str | None = None

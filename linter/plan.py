@@ -56,6 +56,7 @@ class Plan:
         """Worker processes; 0 for as many as there are processors."""
         self.output: tuple[str, ...] = ()
         self.require_reason = False
+        self.baseline: str | None = None
         if settings is not None:
             self._adopt(settings)
 
@@ -77,6 +78,7 @@ class Plan:
         self.jobs = settings.jobs
         self.output = settings.output
         self.require_reason = settings.require_reason
+        self.baseline = settings.baseline
 
     def chooser(self) -> Chooser:
         return Chooser(self.profiles, self.forced, self.fallback)
@@ -145,6 +147,7 @@ def plan_for(options: Options) -> Plan:
     if options.jobs is not None:
         plan.jobs = options.jobs
     plan.output = tuple(options.output) or plan.output
+    plan.baseline = None if options.no_baseline else options.baseline or plan.baseline
     return plan
 
 

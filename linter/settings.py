@@ -91,6 +91,8 @@ class Settings(NamedTuple):
     output: tuple[str, ...] = ()
     """`FORMAT` or `FORMAT:FILE`, one for each report; nothing leaves the choice to the report."""
     require_reason: bool = False
+    baseline: str | None = None
+    """The file of findings that do not count."""
 
     def is_enabled(self, rule: RuleLike) -> bool:
         """Whether the run uses `rule` at all."""
@@ -150,6 +152,7 @@ class Overrides(NamedTuple):
     jobs: int | None = None
     output: tuple[str, ...] | None = None
     require_reason: bool | None = None
+    baseline: str | None = None
 
 
 NO_OVERRIDES = Overrides()
@@ -217,7 +220,7 @@ def apply(settings: Settings, overrides: Overrides, known: Known | None = None) 
         changes["cache_dir"] = overrides.cache_dir
     if overrides.no_cache:
         changes["cache_dir"] = None
-    for name in ("profile", "jobs", "output", "require_reason"):
+    for name in ("profile", "jobs", "output", "require_reason", "baseline"):
         value = getattr(overrides, name)
         if value is not None:
             changes[name] = value
@@ -252,6 +255,7 @@ def _build(table: Mapping[str, Any], path: str, root: str) -> Settings:
         jobs=table.get("jobs", 0),
         output=_outputs(table.get("output", ())),
         require_reason=table.get("require-reason", False),
+        baseline=os.path.join(root, table["baseline"]) if "baseline" in table else None,
     )
 
 

@@ -35,7 +35,7 @@ def keys() -> str:
     """The reference of `[tool.moelint]`."""
     return "\n".join(
         f"### `{key.name}`\n\n{key.doc}\n\n"
-        f"- Type: {KIND_WORDS[key.kind]}\n- Default: `{toml(key.default)}`\n\n"
+        f"- Type: {KIND_WORDS[key.kind]}\n- Default: {'none' if key.default is None else f'`{toml(key.default)}`'}\n\n"
         f"```toml\n[tool.moelint]\n{key.example}\n```\n"
         for key in KEYS
     )

@@ -22,7 +22,7 @@ def reading_order(finding: Finding) -> tuple[object, ...]:
 
 
 def summary_line(report: Report, *, notes: bool) -> str:
-    """`N findings (M notes hidden, --notes shows them), K files checked`."""
+    """`N findings (M notes hidden, --notes shows them), O in the baseline, K files checked`."""
     shown = len(shown_findings(report, notes=notes))
     hidden = len(report.findings) - shown
     parts = [plural(shown, "finding")]
@@ -30,6 +30,9 @@ def summary_line(report: Report, *, notes: bool) -> str:
         parts[0] += f" ({plural(hidden, 'note')} hidden, --notes shows {'it' if hidden == 1 else 'them'})"
     if report.diagnostics:
         parts.append(plural(len(report.diagnostics), "diagnostic"))
+    old = sum(finding.excuse is not None and finding.excuse.kind == "baseline" for finding in report.suppressed)
+    if old:
+        parts.append(f"{old} in the baseline")
     parts.append(f"{plural(report.files, 'file')} checked")
     return ", ".join(parts)
 
