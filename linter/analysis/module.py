@@ -252,10 +252,13 @@ def dotted_name(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
+if sys.version_info >= (3, 11):
+    _TRIES = (ast.Try, ast.TryStar)
+else:
+    _TRIES = (ast.Try,)
 _COMPOUND = frozenset(
-    {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, ast.FunctionDef}
-    | {ast.AsyncFunctionDef, ast.ClassDef}
-    | ({ast.TryStar} if sys.version_info >= (3, 11) else set())
+    (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, *_TRIES, ast.Match)
+    + (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 )
 
 
