@@ -23,13 +23,14 @@ _USAGE = """usage: moelint COMMAND [ARGUMENTS]
 Commands:
   check      check files and folders
   baseline   keep what is there today from counting
+  routes     prove who applies the factor on each route
   rule       explain a rule
   config     show or explain the configuration
   new-rule   start a rule with its fixtures
 
 moelint COMMAND --help says more; moelint --version names the version.
 """
-_COMMANDS = ("baseline", "rule", "config", "new-rule")
+_COMMANDS = ("baseline", "rule", "config", "new-rule", "routes")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -36,7 +36,7 @@ BUDGET = 600_000
 _AFTER_INIT = "@after_init"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
     """What is known of one framework, ready for the analysis."""
 

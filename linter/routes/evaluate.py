@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moelint.linter.diagram import FALSE, TRUE, Node
-from moelint.linter.routes import call, compare, execute, resolve, tensors
+from moelint.linter.routes import call, comparison, execute, resolve, tensors
 from moelint.linter.routes.frames import Frame
 from moelint.linter.routes.machine import Machine, times
 from moelint.linter.routes.values import (
@@ -182,7 +182,7 @@ def _compare(machine: Machine, node: ast.Compare, frame: Frame) -> Guarded:
         for guard, a in machine.within(left, frame.pc):
             for inner, b in machine.within(right, guard):
                 holds = machine.diagrams.disj(
-                    holds, machine.diagrams.conj(inner, compare.values(machine, operator, a, b))
+                    holds, machine.diagrams.conj(inner, comparison.values(machine, operator, a, b))
                 )
         result = machine.diagrams.conj(result, holds)
         left = right
