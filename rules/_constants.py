@@ -158,7 +158,7 @@ class Constants:
             found = self.evaluate(bound.node, bound.frame, depth - 1)
             return Unknown(found.node) if isinstance(found, Unknown) else found
         if function is not None:
-            written = _assigned(function).get(node.id)
+            written = assigned(function).get(node.id)
             if written is not None:
                 return self.evaluate(written[0], frame, depth - 1) if len(written) == 1 else Unknown(node)
             if any(parameter.arg == node.id for parameter in function.parameters()):
@@ -263,7 +263,7 @@ def is_neutral(found: Result) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _assigned(function: Function) -> dict[str, list[ast.expr]]:
+def assigned(function: Function) -> dict[str, list[ast.expr]]:
     """Local name -> the expressions bound to it; an opaque one for every other way of binding."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(function.node):

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from moelint.linter.analysis.module import Function, Module, dotted_name, terminal_name
 from moelint.rules import _router_words as words
-from moelint.rules._calls import Calls, calls_of
+from moelint.rules._calls import Calls, bind, calls_of
 from moelint.rules._conditions import EMPTY, Path, atoms, feasible, test_aliases
 from moelint.rules._router_eval import Expressions
 from moelint.rules._router_operations import is_number
@@ -21,12 +21,13 @@ from moelint.rules._router_values import Code, Index, Leak, Number, Picks, Route
 
 _PICK = re.compile(
     rb"(?<!self)\.topk\(|\btop_?k\(|\bapprox_max_k\(|\.gather\(|take_along_(dim|axis)\(|argsort\(|argpartition\("
+    rb"|sort\([^\n]*descending"
 )
 _SUM = re.compile(rb"\.sum\(|normalize\(|\bsum\(")
-_SCALE = re.compile(rb"scal|factor")
-_SCORED = re.compile(rb"scal|factor|softmax|sigmoid|softplus|scor|bias|statics|correction")
+_SCALE = re.compile(rb"scal|factor|rsf")
+_SCORED = re.compile(rb"scal|factor|rsf|softmax|sigmoid|softplus|scor|bias|statics|correction")
 _FOLLOWED = re.compile(
-    rb"topk|top_k|softmax|sigmoid|softplus|gather|take_along|bias|statics|correction|norm|scor|\.sum\("
+    rb"topk|top_k|softmax|sigmoid|softplus|gather|take_along|bias|statics|correction|norm|scor|scal|factor|\.sum\("
 )
 _DEPTH = 4
 
@@ -45,14 +46,18 @@ def router_facts(module: Module) -> RouterFacts:
 def _entries(module: Module, calls: Calls) -> list[Function]:
     """The functions that pick or sum, and those that call them."""
     entries: dict[Function, None] = {}
+    helpers: dict[Function, None] = {}
     if not _PICK.search(module.source.data) and not _SUM.search(module.source.data):
         return []
     for function in module.functions:
         if function.outer is None:
             segment = module.source.segment(function.node)
-            if _PICK.search(segment) or (_SUM.search(segment) and b"norm" in segment and _SCALE.search(segment)):
+            picks, sums = _PICK.search(segment), _SUM.search(segment) is not None and b"norm" in segment
+            if picks or sums:
+                helpers[function] = None
+            if picks or (sums and _SCALE.search(segment)):
                 entries[function] = None
-    for function in list(entries):
+    for function in helpers:
         for site in calls.of(function):
             caller = site.function
             while caller is not None and caller.outer is not None:
@@ -63,20 +68,23 @@ def _entries(module: Module, calls: Calls) -> list[Function]:
 
 
 class _Walk(Expressions):
-    """The walk over one function. `depth` counts the calls that led here; at 0 nothing is known of the caller."""
+    """The walk over one function. Without a `caller`, nothing is known of its arguments."""
 
     def __init__(
         self, module: Module, facts: RouterFacts, calls: Calls, function: Function, env: dict[str, Value],
-        memo: dict[Function, Value | None], depth: int = 0, path: Path = EMPTY,
+        memo: dict[Function, Value | None], caller: _Walk | None = None, call: ast.Call | None = None,
     ) -> None:  # fmt: skip
         self.module = module
         self.facts = facts
         self.calls = calls
         self.function = function
         self.env = env
+        self.unbound: dict[str, Value] = {}
         self.memo = memo
-        self.depth = depth
-        self.path = path
+        self.caller = caller
+        self.call = call
+        self.depth: int = caller.depth + 1 if caller is not None else 0
+        self.path: Path = caller.path if caller is not None else EMPTY
         self.tests: dict[str, ast.expr] = {}
         self.statement: ast.stmt = function.node
         self.returned: list[Value] = []
@@ -108,40 +116,48 @@ class _Walk(Expressions):
             self.facts.leaks.append(Leak(tensor.pick, tensor.bias.node, node, how))
 
     def scaled(self, tensor: Tensor, operand: ast.expr, node: ast.AST) -> None:
-        if self.depth == 0:
-            self.facts.products.append(Step(node, self.statement, self.function, self.path, tensor, operand))
+        self._note(self.facts.products, node, tensor, operand)
         name = terminal_name(words.stripped(operand))
         if name in self.module.profile.factor or words.is_factor_name(name):
             self.use(tensor, node, "scaled")
 
     def normalised(self, tensor: Tensor, node: ast.AST) -> Tensor:
         self.use(tensor, node, "normalised")
-        if self.depth == 0:
-            self.facts.norms.append(Step(node, self.statement, self.function, self.path, tensor))
+        self._note(self.facts.norms, node, tensor, None)
         return replace(tensor.copy(), normed=True)
 
+    def _note(self, steps: list[Step], node: ast.AST, tensor: Tensor, operand: ast.expr | None) -> None:
+        """Note a step; one that a called helper always takes counts as a step of the call."""
+        if self.caller is None:
+            steps.append(Step(node, self.statement, self.function, self.path, tensor, operand))
+        elif self.caller.caller is None and self.call is not None and self.path == self.caller.path:
+            if operand is not None:
+                operand = bind(self.function, self.call).get(terminal_name(operand))
+                if operand is None:
+                    return
+            around = self.caller
+            steps.append(Step(self.call, around.statement, around.function, around.path, tensor, operand))
+
     def mutate(self, cell: int, value: Tensor) -> None:
-        for name, known in self.env.items():
+        for name, known in {**self.unbound, **self.env}.items():
             if isinstance(known, Tensor) and known.cell == cell:
                 self.env[name] = replace(value, cell=cell)
 
     def run_code(self, code: Code, node: ast.Call, arguments: dict[str, Value]) -> Value | None:
         if self.depth >= _DEPTH:
             return None
-        known = any(
-            not isinstance(value, Tensor) or not value.plain for value in (*arguments.values(), *code.env.values())
-        )
         env = {**code.env, **arguments}
+        inner = _Walk(self.module, self.facts, self.calls, code.function, env, self.memo, self, node)
         if isinstance(code.node, ast.Lambda):
-            inner = _Walk(self.module, self.facts, self.calls, code.function, env, self.memo, self.depth + 1, self.path)
             inner.locals |= {argument.arg for argument in code.node.args.args}
             return inner.eval(code.node.body)
-        if not known and code.function in self.memo:
-            return self.memo[code.function]
-        self.memo.setdefault(code.function, None)
-        if not _FOLLOWED.search(self.module.source.segment(code.node)) and not known:
-            return None
-        inner = _Walk(self.module, self.facts, self.calls, code.function, env, self.memo, self.depth + 1, self.path)
+        known = any(not isinstance(value, Tensor) or not value.plain for value in env.values())
+        if not known:
+            if self.depth > 0 and code.function in self.memo:
+                return self.memo[code.function]
+            self.memo.setdefault(code.function, None)
+            if not _FOLLOWED.search(self.module.source.segment(code.node)):
+                return None
         result = inner.run()
         if not known:
             self.memo[code.function] = result
@@ -250,6 +266,8 @@ class _Walk(Expressions):
         key = dotted_name(target)
         if key:
             self.env[key] = value if value is not None else Tensor()
+            if isinstance(target, ast.Attribute) and words.hints_weights(target.attr):
+                self.use(value, self.statement, "stored as weights")
         elif isinstance(target, (ast.Tuple, ast.List)):
             parts: tuple[Value | None, ...] = (None,) * len(target.elts)
             if isinstance(value, Picks) and len(target.elts) == 2:

@@ -20,6 +20,8 @@ class Arithmetic(ABC):
     calls: Calls
     function: Function
     env: dict[str, Value]
+    unbound: dict[str, Value]
+    """What names stand for that nothing in the function has bound yet."""
     path: Path
     tests: dict[str, ast.expr]
     locals: frozenset[str]
@@ -97,9 +99,11 @@ class Arithmetic(ABC):
     ) -> Value | None:
         if isinstance(left, Total) or isinstance(right, Total):
             return left if isinstance(left, Total) else right
-        for tensor, operand in ((left, right_node), (right, left_node)):
-            if isinstance(tensor, Tensor):
-                self.scaled(tensor, operand, node)
+        for tensor, other, operand in ((left, right, right_node), (right, left, left_node)):
+            if isinstance(tensor, Tensor) and isinstance(other, Index) and isinstance(node, ast.expr):
+                return self.picked(tensor, node)
+            if tensor is None or isinstance(tensor, Tensor):
+                self.scaled(tensor or Tensor(), operand, node)
         if isinstance(left, Tensor) and isinstance(right, Tensor):
             swap = left.plain and (not right.plain or words.is_factor_name(terminal_name(left_node)))
             return (right if swap else left).copy()

@@ -45,24 +45,38 @@ class Expressions(Operations):
             return Code(node, self.function, self.env)
         if isinstance(node, (ast.Await, ast.Starred)):
             return self.eval(node.value)
+        if isinstance(node, ast.Dict):
+            self._dictionary(node)
         parts = [self.eval(part) for part in _operands(node)]
         return next((part for part in parts if part is not None), None) if isinstance(node, ast.BoolOp) else None
 
+    def _dictionary(self, node: ast.Dict) -> None:
+        for key, item in zip(node.keys, node.values, strict=True):
+            value = self.eval(item)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and words.hints_weights(key.value):
+                self.use(value, item, f"stored as `{key.value}`")
+
     def _name(self, node: ast.Name) -> Value:
-        found = self.env.get(node.id)
+        found = self.lookup(node.id)
         if found is None:
             function = self.calls.named(node.id, self.function) if node.id not in self.locals else None
             if function is not None:
                 return Code(function.node, function, {})
             constant = self.module.constants.get(node.id)
             found = Number() if node.id not in self.locals and is_number(constant) else named(node.id)
-            self.env[node.id] = found
+            self.unbound[node.id] = found
         return found
+
+    def lookup(self, key: str) -> Value | None:
+        """What a name or a dotted name is bound to here, or stood for when it was met unbound."""
+        found = self.env.get(key)
+        return found if found is not None else self.unbound.get(key)
 
     def _attribute(self, node: ast.Attribute) -> Value | None:
         key = dotted_name(node)
-        if key in self.env:
-            return self.env[key]
+        found = self.lookup(key) if key else None
+        if found is not None:
+            return found
         base = self.eval(node.value)
         if isinstance(base, Picks):
             return base.values if node.attr in ("values", "value") else Index()
@@ -73,7 +87,7 @@ class Expressions(Operations):
             return base
         value = named(node.attr)
         if key:
-            self.env[key] = value
+            self.unbound[key] = value
         return value
 
     def _subscript(self, node: ast.Subscript) -> Value | None:
@@ -123,7 +137,7 @@ class Expressions(Operations):
 
     def _code(self, node: ast.Call, called: Value | None) -> Code | None:
         if isinstance(node.func, ast.Name):
-            known = self.env.get(node.func.id)
+            known = self.lookup(node.func.id)
             if isinstance(known, Code):
                 return known
             if node.func.id in self.locals:
@@ -142,9 +156,7 @@ class Expressions(Operations):
 def _operands(node: ast.expr) -> Sequence[ast.expr]:
     if isinstance(node, ast.Compare):
         return (node.left, *node.comparators)
-    if isinstance(node, (ast.BoolOp, ast.Dict)):
-        return node.values
-    return ()
+    return node.values if isinstance(node, ast.BoolOp) else ()
 
 
 def _bound(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from moelint.linter.analysis.module import terminal_name
+from moelint.linter.analysis.module import dotted_name, terminal_name
 from moelint.rules import _router_words as words
 from moelint.rules._router_arithmetic import Arithmetic
 from moelint.rules._router_values import Addend, Index, Picks, Row, Tensor, Total, Value, merge
@@ -61,7 +61,7 @@ class Operations(Arithmetic):
             return call.subject
         if name in words.COPY or name in words.IN_PLACE:
             return self._copied(call)
-        if tensor is not None and not tensor.plain and words.is_normaliser(name):
+        if tensor is not None and words.is_normaliser(name) and (not tensor.plain or "p" in call.keywords):
             return self.normalised(tensor, call.node)
         if tensor is not None and words.is_bias_name(name):
             return self.biased(tensor, call.node)
@@ -84,12 +84,21 @@ class Operations(Arithmetic):
     def _scattered(self, call: Operands) -> Value | None:
         placed = [value for _, value in call.rest] + list(call.keywords.values())
         source = next((value for value in placed if isinstance(value, Tensor) and value.pick is not None), None)
+        if source is None and any(isinstance(value, Index) for value in placed):
+            return self._mask(call)
         if source is None or call.tensor is None:
             return call.subject
         result = replace(source, cell=call.tensor.cell)
         if call.name.endswith("_"):
             self.mutate(result.cell, result)
         return result
+
+    def _mask(self, call: Operands) -> Value | None:
+        """Zeros with something at the chosen places: a mask over the experts."""
+        key = dotted_name(call.node.func.value) if isinstance(call.node.func, ast.Attribute) else ""
+        if call.name.endswith("_") and key:
+            self.env[key] = Index()
+        return Index()
 
     def _stored(self, call: Operands) -> Value | None:
         value = call.rest[0][1] if call.rest else None

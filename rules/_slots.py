@@ -40,7 +40,7 @@ def column_writes(module: Module, function: Function) -> Iterator[ColumnWrite]:
 
 def names_weights(node: ast.expr, module: Module) -> bool:
     """Whether a tensor is called like top-k weights."""
-    name = terminal_name(node)
+    name = terminal_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
     return name in module.profile.topk_weights or _WEIGHTS.search(name.lower()) is not None
 
 

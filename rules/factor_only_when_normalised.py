@@ -12,6 +12,7 @@ from moelint.rules._calls import calls_of
 from moelint.rules._conditions import Atom, atoms
 from moelint.rules._constants import Constants
 from moelint.rules._renorm import Weighing, is_norm_switch, spelled, switches, weighings
+from moelint.rules._router import router_facts
 
 
 class FactorOnlyWhenNormalised(Rule):
@@ -112,7 +113,10 @@ def _weighs(statement: ast.stmt, steps: set[ast.stmt]) -> bool:
 
 def _used_elsewhere(weighing: Weighing, atom: Atom, module: Module) -> bool:
     """Whether the factor is applied, or handed to somebody, where the switch is off."""
-    function = weighing.function
+    function, factor = weighing.function, spelled(weighing.operand)
+    for step in router_facts(module).products:
+        if step.function is function and atom not in step.path and step.operand and spelled(step.operand) == factor:
+            return True
     around = {site.function for site in calls_of(module).of(function)}
     for event in module.flow.events:
         if not isinstance(event, (Scale, Handed)) or event.power <= 0 or event.function is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Function, terminal_name
 from moelint.linter.rule import Draft, Module, Rule
+from moelint.rules._constants import assigned
 
 _PURE = frozenset({"sigmoid", "mul", "multiply"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -118,16 +119,17 @@ def _attributes_read(module: Module) -> Iterator[str]:
 
 
 def _gates(function: Function) -> Iterator[_Gate]:
+    computed = {name for name, values in assigned(function).items() if any(isinstance(v, ast.Call) for v in values)}
     for statement in ast.walk(function.node):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 for name, value in _pairs(target, statement.value):
-                    if _holds_gate(value):
+                    if _holds_gate(value, computed):
                         yield _Gate(value, statement, name)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            if isinstance(statement.target, ast.Name) and _holds_gate(statement.value):
+            if isinstance(statement.target, ast.Name) and _holds_gate(statement.value, computed):
                 yield _Gate(statement.value, statement, statement.target.id)
-        elif isinstance(statement, ast.Expr) and _is_pure(statement.value) and _holds_gate(statement.value):
+        elif isinstance(statement, ast.Expr) and _is_pure(statement.value) and _holds_gate(statement.value, computed):
             yield _Gate(statement.value, statement, "")
 
 
@@ -144,13 +146,15 @@ def _is_pure(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) or (isinstance(node, ast.Call) and terminal_name(node.func) in _PURE)
 
 
-def _holds_gate(value: ast.expr) -> bool:
+def _holds_gate(value: ast.expr, computed: set[str]) -> bool:
     """Whether an expression contains the sigmoid of something that was computed from the input."""
     for node in ast.walk(value):
         if isinstance(node, ast.Call) and terminal_name(node.func) == "sigmoid":
             inner = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
             for part in (part for argument in inner for part in ast.walk(argument)):
                 if isinstance(part, ast.Call) or (isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult)):
+                    return True
+                if isinstance(part, ast.Name) and part.id in computed:
                     return True
                 if isinstance(part, (ast.Name, ast.Attribute)) and "gate" in terminal_name(part).lower():
                     return True

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from moelint.linter.analysis.events import SlotWrite
-from moelint.linter.analysis.module import Module
+from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._constants import assigned
 from moelint.rules._slots import ColumnWrite, column_writes, names_weights
 
 _PLAIN = (0, 1)
 _TINY = 1e-3
+_JOINS = frozenset({"cat", "concat", "concatenate"})
+_FULL = frozenset({"new_full", "full", "full_like"})
+_ARITHMETIC = frozenset({"mul", "div", "multiply", "divide", "true_divide", "float", "tensor"})
 
 
 class SlotFromNumber(Rule):
@@ -51,68 +54,84 @@ class SlotFromNumber(Rule):
         ("weights[..., -", "expert"),
         ("@topk_weights", "[:, -1", "shared", "expert"),
         ("cat(", "topk_weights", "full("),
+        ("cat(", "topk_weights", ".sum("),
     )
     help = "derive the slot's weight from the model's own factor"
     roles = ("client", "owner", "method", "leaf")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        seen = set()
         for function in module.functions:
-            if function.outer is not None or b"-" not in module.source.segment(function.node):
+            if function.outer is not None:
                 continue
-            for write in column_writes(module, function):
-                number = _number(write.value, module)
-                if number is not None and _is_slot(write, module):
-                    seen.add(write.statement)
-                    yield _draft(write.statement, number, function.qualname, write.statement)
-        for event in module.flow.events:
-            if isinstance(event, SlotWrite) and event.how == "column" and event.statement not in seen:
-                number = _number(event.value, module)
-                if number is not None:
-                    seen.add(event.statement)
-                    yield _draft(event.node, number, event.qualname, event.statement)
+            segment = module.source.segment(function.node)
+            if b"-" in segment or b"cat" in segment or b"pad(" in segment:
+                for node, value in _slot_values(module, function):
+                    number = next((part for part in _operands(value, function) if _is_magic(part, module)), None)
+                    if number is not None:
+                        yield Draft(
+                            node,
+                            f"The weight of the shared slot is computed with `{ast.unparse(number)}`, which fits one "
+                            "checkpoint only. Use the factor of the model that is running.",
+                            function.qualname,
+                        )
 
 
-def _draft(node: ast.AST, number: ast.expr, qualname: str, statement: ast.stmt) -> Draft:
-    return Draft(
-        node,
-        f"The weight of the shared slot is computed with `{ast.unparse(number)}`, which fits one checkpoint only. Use "
-        "the factor of the model that is running.",
-        qualname,
-        statement=statement,
-    )
+def _slot_values(module: Module, function: Function) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """(place, value) of everything that a function puts into the trailing column of top-k weights."""
+    for write in column_writes(module, function):
+        if _is_slot(write, module):
+            yield write.statement, write.value
+    for node in ast.walk(function.node):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name, first = terminal_name(node.func), node.args[0]
+        if name in _JOINS and isinstance(first, (ast.List, ast.Tuple)) and len(first.elts) > 1:
+            if names_weights(first.elts[0], module):
+                yield from ((node, _filler(part, function)) for part in first.elts[1:])
+        elif name == "pad" and names_weights(first, module):
+            yield from ((node, keyword.value) for keyword in node.keywords if keyword.arg == "value")
 
 
-def _number(value: ast.expr, module: Module) -> ast.expr | None:
-    """The first number in a value that is neither 0, 1 nor a small guard."""
-    return next((part for part in _operands(value) if _constant(part, module)), None)
+def _filler(node: ast.expr, function: Function) -> ast.expr:
+    """The value that fills an appended column."""
+    node = _behind(node, function)
+    if isinstance(node, ast.Call) and terminal_name(node.func) in _FULL and len(node.args) > 1:
+        return node.args[1]
+    return node
 
 
-def _operands(node: ast.expr) -> Iterator[ast.expr]:
+def _behind(node: ast.expr, function: Function) -> ast.expr:
+    """The expression behind a local name that is bound once."""
+    if isinstance(node, ast.Name):
+        bound = assigned(function).get(node.id, [])
+        return bound[0] if len(bound) == 1 else node
+    return node
+
+
+def _operands(node: ast.expr, function: Function, depth: int = 4) -> Iterator[ast.expr]:
     """The expressions that take part in the arithmetic of a value: not indices, and of calls only scalar wrappers."""
+    parts: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
-        yield from _operands(node.left)
-        yield from _operands(node.right)
+        parts = [node.left, node.right]
     elif isinstance(node, ast.UnaryOp):
-        yield from _operands(node.operand)
+        parts = [node.operand]
     elif isinstance(node, ast.IfExp):
-        yield from _operands(node.body)
-        yield from _operands(node.orelse)
+        parts = [node.body, node.orelse]
     elif isinstance(node, ast.BoolOp):
-        for part in node.values:
-            yield from _operands(part)
+        parts = node.values
     elif isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if isinstance(node.func, ast.Attribute):
-            yield from _operands(node.func.value)
-        if name in ("mul", "div", "multiply", "divide", "true_divide", "float", "tensor"):
-            for argument in node.args:
-                yield from _operands(argument)
+        parts = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        parts += node.args if terminal_name(node.func) in _ARITHMETIC else []
+    elif isinstance(node, ast.Name) and depth and (behind := _behind(node, function)) is not node:
+        parts = [behind]
     else:
         yield node
+    for part in parts:
+        yield from _operands(part, function, depth - 1 if isinstance(node, ast.Name) else depth)
 
 
-def _constant(node: ast.expr, module: Module) -> bool:
+def _is_magic(node: ast.expr, module: Module) -> bool:
+    """A number, perhaps a module constant, that is neither 0, 1 nor a small guard."""
     if isinstance(node, ast.Name):
         node = module.constants.get(node.id, node)
     if not isinstance(node, ast.Constant) or isinstance(node.value, (bool, str)):

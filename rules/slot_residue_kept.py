@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from moelint.linter.analysis.module import terminal_name
 from moelint.linter.rule import Draft, Module, Rule
+from moelint.rules._conditions import test_aliases
 from moelint.rules._renorm import is_factor, spelled
 from moelint.rules._slots import ColumnWrite, column_writes, names_weights
 
@@ -83,17 +84,27 @@ class SlotResidueKept(Rule):
 
 def _presence(write: ColumnWrite, module: Module) -> tuple[str, ast.expr, set[ast.stmt]] | None:
     """(factor, test, the statements under the test) if the write runs only where a factor is present."""
+    aliases = dict(
+        pair for node in ast.walk(write.function.node) if isinstance(node, ast.Assign) for pair in test_aliases(node)
+    )
     for branch, positive in write.branches:
-        for factor in _tested(branch.test, positive):
+        for factor in _tested(_expanded(branch.test, aliases), positive):
             if _is_factor(factor, write, module) and not _raises(branch.orelse if positive else branch.body):
                 side = branch.body if positive else branch.orelse
                 return spelled(factor), branch.test, {part for statement in side for part in _statements(statement)}
     for branch in _early_returns(write):
-        for factor in _tested(branch.test, False):
+        for factor in _tested(_expanded(branch.test, aliases), False):
             if _is_factor(factor, write, module):
                 rest = set(_statements(write.function.node)) - set(_statements(branch))
                 return spelled(factor), branch.test, rest
     return None
+
+
+def _expanded(test: ast.expr, aliases: Mapping[str, ast.expr]) -> ast.expr:
+    """The test behind a name, perhaps negated."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return ast.UnaryOp(test.op, _expanded(test.operand, aliases))
+    return aliases.get(test.id, test) if isinstance(test, ast.Name) else test
 
 
 def _tested(test: ast.expr, positive: bool) -> Iterator[ast.expr]:
