@@ -74,6 +74,13 @@ def test_options_exist(page: Path) -> None:
     assert named <= known
 
 
+def test_places_that_developers_are_sent_to_exist() -> None:
+    spans = _SPAN.findall((ROOT / "DEVELOPERS.md").read_text(encoding="utf-8"))
+    places = [span for span in spans if re.fullmatch(r"[a-z_]+/[a-z_/*.]*", span)]
+    assert "linter/engine.py" in places
+    assert [place for place in places if not list(ROOT.glob(place.rstrip("/")))] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_files(page: Path) -> None:
     targets = _LINK.findall(page.read_text(encoding="utf-8"))
