@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moelint.linter.rule import Draft, Module, Rule
-from moelint.rules._sites import Decision, explain, handed_over, helper_name, only_validates
+from moelint.rules._sites import (
+    Decision,
+    explain,
+    handed_over,
+    helper_name,
+    only_validates,
+    scales,
+    shared_out,
+)
 
 
 class FactorHanded(Rule):
@@ -49,7 +57,9 @@ class FactorHanded(Rule):
     roles = ("client",)
 
     def check(self, module: Module) -> Iterable[Draft]:
-        for event in handed_over(module):
+        handed = list(handed_over(module))
+        fair = shared_out([*scales(module), *handed], module)
+        for event in handed:
             if event.keyword in module.profile.factor or only_validates(event):
                 continue
             if event.followed:
@@ -57,7 +67,7 @@ class FactorHanded(Rule):
             decision = Decision(event.choice, module)
             if decision.equals_not_folded() or (decision.kinds and not decision.asked):
                 continue
-            if Decision(event.guards, module).spares_folded():
+            if event in fair or Decision(event.guards, module).equals_not_folded():
                 continue
             entry = next((step.node for step in reversed(event.trace) if step.crossing), event.node)
             yield Draft(

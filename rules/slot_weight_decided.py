@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from moelint.linter.analysis.events import SlotWrite
 from moelint.linter.analysis.module import Function, terminal_name
 from moelint.linter.rule import Draft, Module, Rule
-from moelint.rules._sites import Related, explain, provenance, weight_helper_name
+from moelint.rules._sites import Related, explain, guards_of, provenance, weight_helper_name
 
 
 class SlotWeightDecided(Rule):
@@ -55,11 +55,13 @@ class SlotWeightDecided(Rule):
 
     def check(self, module: Module) -> Iterable[Draft]:
         writes = [event for event in module.flow.events if isinstance(event, SlotWrite)]
-        combined = {event.function for event in writes if _asks(event.value, module)}
+        combined = {
+            (event.function, name) for event in writes if _asks(event.value, module) for name in _names(event.value)
+        }
         defaults = [event for event in writes if isinstance(event.value, ast.Constant) and event.value.value is None]
         for event in writes:
             how = _decided_how(event, module)
-            if how is None or event.function in combined:
+            if how is None or (event.function, event.target) in combined:
                 continue
             node = event.statement if event.how == "column" else event.node
             related = [*explain(event), *provenance(module, event.function, event.value)]
@@ -87,6 +89,8 @@ class SlotWeightDecided(Rule):
 def _decided_how(event: SlotWrite, module: Module) -> str | None:
     """In which way the value is decided locally; None where it is handed on, asked for or unknown."""
     value = event.value
+    if isinstance(value, ast.Name):
+        value = guards_of(module).resolve(value, event.function)
     if _asks(value, module):
         return None
     if event.power is not None:
@@ -104,6 +108,10 @@ def _decided_how(event: SlotWrite, module: Module) -> str | None:
         if origin is not None:
             return "computed"
     return None
+
+
+def _names(value: ast.expr) -> set[str]:
+    return {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
 
 
 def _asks(value: ast.expr, module: Module) -> bool:

@@ -342,8 +342,13 @@ class Guards:
 
     def _is_answer(self, value: ast.expr, owner: Function | None, depth: int) -> bool:
         """Whether a stored value is a helper's answer, or a router's own flag, which for that router is one."""
-        node = self.formula(value, owner, depth)
-        return self.kinds(node) <= {ANSWER, FLAG} and node not in (TRUE, FALSE)
+        return self.says_folded(self.formula(value, owner, depth))
+
+    def says_folded(self, node: Node) -> bool:
+        """Whether a function is an answer, a router's own flag, or made of such without a change of sign."""
+        yes = self.diagrams.restrict(node, dict.fromkeys((ANSWER, FLAG, TOLD), True))
+        no = self.diagrams.restrict(node, dict.fromkeys((ANSWER, FLAG, TOLD), False))
+        return yes == TRUE and no == FALSE
 
     def _union(self, written: list[tuple[ast.expr, Function | None]], depth: int) -> Node:
         result = FALSE
