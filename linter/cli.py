@@ -23,6 +23,7 @@ _USAGE = """usage: moelint COMMAND [ARGUMENTS]
 Commands:
   check      check files and folders
   baseline   keep what is there today from counting
+  diff       compare two runs
   routes     prove who applies the factor on each route
   rule       explain a rule
   config     show or explain the configuration
@@ -30,7 +31,7 @@ Commands:
 
 moelint COMMAND --help says more; moelint --version names the version.
 """
-_COMMANDS = ("baseline", "rule", "config", "new-rule", "routes")
+_COMMANDS = ("baseline", "diff", "rule", "config", "new-rule", "routes")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,7 +111,7 @@ def _check(argv: Sequence[str]) -> int:
     plan = plan_for(options)
     texts = _standard_input(options)
     outcome = _run(options, plan, texts)
-    if not outcome.records and not plan.output and plan.baseline is None:
+    if not outcome.records and not plan.output and plan.baseline is options.diff_base is None:
         sys.stderr.write(f"0 findings, {outcome.files} file{'' if outcome.files == 1 else 's'} checked\n")
         return CLEAN
     return _report(outcome, plan, options, texts)
@@ -138,6 +139,11 @@ def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, byt
 
         verdict = ratchet.Run(plan, options.paths, outcome.paths, found).compare(plan.baseline)
         found, remarks = ratchet.counted(found, verdict), ratchet.remarks(verdict, shown_path(plan.baseline))
+    if options.diff_base is not None:
+        from moelint.linter.changed import Changes, only_changed
+        from moelint.linter.plan import folder_of
+
+        found = only_changed(found, Changes.since(options.diff_base, folder_of(options.paths)), plan)
     outputs = report.parse_outputs(plan.output, tty=sys.stdout.isatty())
     report.write(outputs, found, options, sources=texts)
     for remark in remarks:

@@ -90,7 +90,9 @@ def _find(tables: Sequence[RouteTable], wanted: str) -> tuple[RouteTable, int]:
 
 
 def _diff(options: Namespace) -> int:
-    old, new = (route_tables(_request(path, tuple(options.targets), options), _progress(options)) for path in options.diff)
+    old, new = (
+        route_tables(_request(path, tuple(options.targets), options), _progress(options)) for path in options.diff
+    )
     changes = changed_cells(old, new)
     if options.json:
         sys.stdout.write(json.dumps({"changes": changes}, indent=2) + "\n")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from collections.abc import Sequence as Arguments
+from functools import partial
 
 from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes import evaluate, execute, natives, resolve
@@ -190,18 +192,17 @@ def _bind(
         scope.variables[declared.kwarg.arg] = [(TRUE, rest)]
     for name in names:
         if name in keywords:
-            scope.variables[name] = without_absent(machine, keywords[name], lambda name=name: fallback(name))  # type: ignore[misc]
+            scope.variables[name] = without_absent(machine, keywords[name], partial(fallback, name))
         elif name not in scope.variables:
             scope.variables[name] = fallback(name)
 
 
-def without_absent(machine: Machine, given: Guarded, fallback: object) -> Guarded:
+def without_absent(machine: Machine, given: Guarded, fallback: Callable[[], Guarded]) -> Guarded:
     """A value in which the configurations that gave none take the default."""
     missing = [guard for guard, item in given if item == ABSENT]
     if not missing:
         return given
-    assert callable(fallback)
-    default: Guarded = fallback()
+    default = fallback()
     return machine.merge(
         [(guard, item) for guard, item in given if item != ABSENT]
         + [(machine.diagrams.conj(guard, inner), item) for guard in missing for inner, item in default]
@@ -227,7 +228,7 @@ def instantiate(
     for name, default, module in fields:
         symbol: Guarded = [(TRUE, Symbol(f"{label}.{name}"))]
         if name in keywords:
-            slots[name] = without_absent(machine, keywords[name], lambda symbol=symbol: symbol)
+            slots[name] = without_absent(machine, keywords[name], partial(list, symbol))
         elif name not in slots:
             slots[name] = symbol
             if default is not None:

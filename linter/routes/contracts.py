@@ -221,7 +221,11 @@ class Contracts:
         return None
 
     def _is_router(self, value: Value) -> bool:
-        return isinstance(value, Instance) and isinstance(value.cls, ClassValue) and value.cls.qualname in self.facts.routers
+        return (
+            isinstance(value, Instance)
+            and isinstance(value.cls, ClassValue)
+            and value.cls.qualname in self.facts.routers
+        )
 
     def stored(self, machine: Machine, attribute: str, value: Guarded) -> Guarded:
         """A separate shared expert is known by the attribute it is stored in."""
@@ -270,7 +274,11 @@ class Contracts:
         declared = init.node.args
         names = [parameter.arg for parameter in declared.args][1:]
         defaults: dict[str, ast.expr] = dict(
-            zip([p.arg for p in declared.args][len(declared.args) - len(declared.defaults) :], declared.defaults, strict=True)
+            zip(
+                [p.arg for p in declared.args][len(declared.args) - len(declared.defaults) :],
+                declared.defaults,
+                strict=True,
+            )
         )
         for parameter, default in zip(declared.kwonlyargs, declared.kw_defaults, strict=True):
             if default is not None:
@@ -344,9 +352,7 @@ class Contracts:
             return f"{name}.__call__", given
         return "", given
 
-    def _layer(
-        self, machine: Machine, layer: Instance, arguments: Arguments[Guarded], frame: Frame
-    ) -> Guarded | None:
+    def _layer(self, machine: Machine, layer: Instance, arguments: Arguments[Guarded], frame: Frame) -> Guarded | None:
         if not any(machine.tracked(argument, frame.pc) for argument in arguments):
             return None
         if re.search(self.facts.norms, layer.name):

@@ -13,8 +13,8 @@ from moelint.linter.routes import call, evaluate, facts, resolve
 from moelint.linter.routes.blocks import Block, find_blocks
 from moelint.linter.routes.contracts import Contracts
 from moelint.linter.routes.facts import RouteFacts
-from moelint.linter.routes.intrinsics import RouteHook
 from moelint.linter.routes.frames import Frame, Scope
+from moelint.linter.routes.intrinsics import RouteHook
 from moelint.linter.routes.machine import Event, Machine, OutOfBudget, UnknownCall
 from moelint.linter.routes.project import Project, SourceModule
 from moelint.linter.routes.units import ONE, Part
@@ -141,9 +141,7 @@ class _Run:
 
     def _family_text(self) -> str:
         """The module's text with those of its bases' modules: what the block's code can mention."""
-        texts = {
-            ancestor.module.name: ancestor.module.text for ancestor in resolve.ancestry(self.machine, self.cls)
-        }
+        texts = {ancestor.module.name: ancestor.module.text for ancestor in resolve.ancestry(self.machine, self.cls)}
         return "\n".join(texts.values())
 
     def _assume_provenance(self) -> None:
@@ -210,7 +208,7 @@ class _Run:
                     dict(machine.unknown_calls),
                     list(machine.refusals),
                     ready,
-                    forward.node.lineno,  # type: ignore[union-attr]
+                    forward.node.lineno,
                 )
             )
         machine.restore(saved)
@@ -243,7 +241,8 @@ class _Run:
             heap = {key: dict(slots) for key, slots in machine.heap.items()}
             refused = len(machine.refusals)
             unknown, machine.unknown_calls = machine.unknown_calls, {}
-            given = [[(TRUE, block)], *arguments] if own else list(arguments)
+            receiver: list[Guarded] = [[(TRUE, block)]]
+            given = [*receiver, *arguments] if own else list(arguments)
             output = call.function(machine, function, given, keywords, inner, node)
             machine.heap.update(heap)
             taken.append(

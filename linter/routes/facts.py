@@ -107,7 +107,7 @@ class RouteFacts:
 
 def route_facts_from_dict(data: dict[str, Any]) -> RouteFacts:
     """Build from plain data, as a TOML file gives it."""
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
     values["derived"] = tuple(
         Derived(item["atom"], item["function"], tuple(item["arguments"])) for item in data.get("derived", ())
     )

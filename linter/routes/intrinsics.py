@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence as Arguments
+from collections.abc import Callable
+from collections.abc import Sequence as Arguments
 from typing import TYPE_CHECKING
 
 from moelint.linter.diagram import FALSE, TRUE, Node
@@ -170,9 +171,7 @@ def _run_hooks(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: 
         for inner, hook in m.heap[owner.key].pop(_HOOKS, []):
             entry, f.pc = f.pc, m.diagrams.conj(guard, inner)
             if f.pc != FALSE and isinstance(hook, FunctionValue):
-                given: list[Guarded] = [
-                    [(TRUE, Symbol(f"hook argument {i}"))] for i in range(len(hook.node.args.args))
-                ]
+                given: list[Guarded] = [[(TRUE, Symbol(f"hook argument {i}"))] for i in range(len(hook.node.args.args))]
                 call.function(m, hook, given, {}, f, n)
             f.pc = entry
     return [(TRUE, NONE)]

@@ -154,9 +154,7 @@ class Machine:
         if isinstance(value, Sequence):
             return TRUE if value.items else FALSE
         if isinstance(value, Instance) and value.cls == "dict":
-            present = (
-                guard for slot in self.heap[value.key].values() for guard, item in slot if item != ABSENT
-            )
+            present = (guard for slot in self.heap[value.key].values() for guard, item in slot if item != ABSENT)
             return self.diagrams.any_of(present)
         return TRUE
 
@@ -293,16 +291,15 @@ class Machine:
                 if any(interesting(parts) for _, parts in self.alternatives(value, inside)):
                     return True
             elif isinstance(value, Sequence) and depth < 2:
-                if any(self.tracked(item, pc, depth + 1) for item in value.items):
+                nested = any(self.tracked(item, pc, depth + 1) for item in value.items)
+                if nested:
                     return True
         return False
 
     def snapshot(self) -> tuple[dict[int, list[tuple[Node, Parts]]], dict[int, dict[str, Guarded]], int]:
         return dict(self.parts), {key: dict(slots) for key, slots in self.heap.items()}, len(self.events)
 
-    def restore(
-        self, saved: tuple[dict[int, list[tuple[Node, Parts]]], dict[int, dict[str, Guarded]], int]
-    ) -> None:
+    def restore(self, saved: tuple[dict[int, list[tuple[Node, Parts]]], dict[int, dict[str, Guarded]], int]) -> None:
         self.parts.update(saved[0])
         self.heap.update({key: dict(slots) for key, slots in saved[1].items()})
         del self.events[saved[2] :]

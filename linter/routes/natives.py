@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence as Arguments
+from collections.abc import Callable
+from collections.abc import Sequence as Arguments
 
 from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes import evaluate, resolve, tensors
 from moelint.linter.routes.frames import Frame
 from moelint.linter.routes.machine import Machine
-from moelint.linter.routes.units import erased
+from moelint.linter.routes.units import WEIGHTS, erased
 from moelint.linter.routes.values import (
     ABSENT,
     NONE,
@@ -28,16 +29,17 @@ Keywords = dict[str, Guarded]
 Handler = Callable[[Machine, Arguments[Guarded], Keywords, Frame, ast.AST], Guarded | None]
 
 _VIEWS = frozenset(
-    "view reshape contiguous to float flatten squeeze unsqueeze expand detach half bfloat16 type t narrow view_as "
-    "transpose permute type_as int cpu cuda reshape_as expand_as movedim swapaxes double".split()
+    {"view", "reshape", "contiguous", "to", "float", "flatten", "squeeze", "unsqueeze", "expand", "detach", "half"}
+    | {"bfloat16", "type", "t", "narrow", "view_as", "transpose", "permute", "type_as", "int", "cpu", "cuda", "double"}
+    | {"reshape_as", "expand_as", "movedim", "swapaxes"}
 )
-_COPIES = frozenset("gather masked_fill index_select clamp clamp_ abs nan_to_num index_copy_".split())
-_FRESH = frozenset("softmax sigmoid sqrt softplus new_empty new_zeros new_ones exp".split())
-_COLLAPSE = frozenset("sum mean max min amax".split())
+_COPIES = frozenset({"gather", "masked_fill", "index_select", "clamp", "clamp_", "abs", "nan_to_num", "index_copy_"})
+_FRESH = frozenset({"softmax", "sigmoid", "sqrt", "softplus", "new_empty", "new_zeros", "new_ones", "exp"})
+_COLLAPSE = frozenset({"sum", "mean", "max", "min", "amax"})
 _SYMBOL_VIEWS = _VIEWS | {"clone", "data"}
-_SYMBOL_SCORES = frozenset("gather sigmoid softmax softplus masked_fill new_empty".split())
-_TORCH_SCORES = frozenset("softmax sigmoid softplus".split())
-_TORCH_NEW = frozenset("empty zeros ones empty_like zeros_like ones_like rand randn".split())
+_SYMBOL_SCORES = frozenset({"gather", "sigmoid", "softmax", "softplus", "masked_fill", "new_empty"})
+_TORCH_SCORES = frozenset({"softmax", "sigmoid", "softplus"})
+_TORCH_NEW = frozenset({"empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "rand", "randn"})
 _UNIT: Guarded = [(TRUE, Const(1))]
 
 
@@ -84,7 +86,7 @@ def _tensor_method(
                 tensors.copy_into(machine, tensor, source, guard)
         return [(TRUE, tensor)]
     if name in ("fill_", "zero_"):
-        machine.update(tensor, frame.pc, lambda _: tensors.WEIGHTS)
+        machine.update(tensor, frame.pc, lambda _: WEIGHTS)
         return [(TRUE, tensor)]
     if name in _COLLAPSE:
         routed = tensors.column_view(machine, tensor, "routed")
@@ -108,10 +110,8 @@ def _dictionary_method(
     slots = machine.heap[target.key]
     if name in ("get", "pop", "setdefault") and arguments and isinstance(arguments[0][0][1], Const):
         key = str(arguments[0][0][1].value)
-        if name == "get":
-            default = arguments[1] if len(arguments) > 1 else [(TRUE, NONE)]
-        else:
-            default = arguments[1] if len(arguments) > 1 else [(TRUE, Symbol(f"{target.name}.{key}"))]
+        otherwise: Guarded = [(TRUE, NONE if name == "get" else Symbol(f"{target.name}.{key}"))]
+        default = arguments[1] if len(arguments) > 1 else otherwise
         stored = slots.get(key, [(TRUE, ABSENT)])
         missing = [guard for guard, item in stored if item == ABSENT]
         return machine.merge(
@@ -139,7 +139,7 @@ def torch_function(
     if name in _TORCH_SCORES:
         return [(TRUE, tensors.fresh(machine))]
     if name in _TORCH_NEW:
-        return [(TRUE, machine.tensor(() if name.endswith("_like") else tensors.WEIGHTS, name))]
+        return [(TRUE, machine.tensor(() if name.endswith("_like") else WEIGHTS, name))]
     if name in ("full", "full_like"):
         value = arguments[1] if len(arguments) > 1 else keywords.get("fill_value", [(TRUE, Const(0))])
         return [(TRUE, tensors.filled(machine, value, frame.pc))]

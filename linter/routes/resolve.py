@@ -148,9 +148,12 @@ def class_member(machine: Machine, cls: ClassValue, attribute: str) -> tuple[Cla
             elif isinstance(statement, ast.Assign):
                 if any(isinstance(target, ast.Name) and target.id == attribute for target in statement.targets):
                     return ancestor, statement
-            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                if statement.target.id == attribute:
-                    return ancestor, statement
+            elif (
+                isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and statement.target.id == attribute
+            ):
+                return ancestor, statement
     return None
 
 
@@ -250,7 +253,9 @@ def _instance_attribute(
             absent = [guard for guard, item in stored if item == ABSENT]
             fallback = [(diagrams.conj(guard, g), item) for guard in absent for g, item in default]
             return machine.merge(present + fallback)
-        inherited = class_member(machine, cls, name) if isinstance(cls, ClassValue) and len(present) < len(stored) else None
+        inherited = (
+            class_member(machine, cls, name) if isinstance(cls, ClassValue) and len(present) < len(stored) else None
+        )
         if present and (inherited is None or getattr(inherited[1], "value", None) is None):
             if len(present) < len(stored):
                 frame.pc = diagrams.conj(frame.pc, diagrams.any_of(guard for guard, _ in present))

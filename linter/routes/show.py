@@ -23,17 +23,22 @@ def listing(tables: Sequence[RouteTable], every: bool) -> str:
         for route in entry.routes:
             cells = [(n, cell) for n, cell in enumerate(entry.cells, 1) if cell.route == route]
             tally = Counter(cell.outcome.verdict for _, cell in cells)
-            summary = ", ".join(f"{tally[verdict]} {verdict}" for verdict in ("wrong", "unknown", "refused", "right") if tally[verdict])
+            summary = ", ".join(
+                f"{tally[verdict]} {verdict}" for verdict in ("wrong", "unknown", "refused", "right") if tally[verdict]
+            )
             lines.append(f"  {route}: {summary or 'nothing reaches its end'}")
             for number, cell in cells:
                 if every or cell.outcome.verdict in ("wrong", "unknown"):
                     lines.append(f"    [{cell_id(entry, number)}] {cell.condition}")
-                    lines.append(f"        -> {in_words(cell)}" + (f" ({cell.outcome.reason})" if cell.outcome.reason else ""))
+                    lines.append(
+                        f"        -> {in_words(cell)}" + (f" ({cell.outcome.reason})" if cell.outcome.reason else "")
+                    )
         lines += [f"  note: {note}" for note in entry.notes]
         lines.append("")
     total = counts(tables)
     lines.append(
-        f"{total['blocks']} blocks, {total['routes']} routes: {total['right']} right, {total['wrong']} with a wrong cell, "
+        f"{total['blocks']} blocks, {total['routes']} routes: "
+        f"{total['right']} right, {total['wrong']} with a wrong cell, "
         f"{total['unknown']} with an unknown cell, {total['refused']} refused"
         + (f"; {total['failed']} blocks not analysed" if total["failed"] else "")
     )

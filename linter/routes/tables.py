@@ -120,7 +120,7 @@ def _analysed(root: str, blocks: list[Block], request: Request) -> Iterable[tupl
             yield block, _one(root, block, request.framework)
         return
     ordered = sorted(blocks, key=lambda block: block.node.lineno - (block.node.end_lineno or 0))
-    with ProcessPoolExecutor(request.jobs, max_tasks_per_child=None) as pool:
+    with ProcessPoolExecutor(request.jobs) as pool:
         futures = [(block, pool.submit(_one, root, block, request.framework)) for block in ordered]
         for block, future in futures:
             yield block, future.result()

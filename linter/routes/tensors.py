@@ -88,7 +88,7 @@ def write_columns(
             continue
         name = "s" if kind == "shared" else "x"
         for inner, units in machine.units_of(item, guard):
-            machine.update(tensor, inner, lambda parts, units=units: set_slot(parts, units or ONE, name))  # type: ignore[misc]
+            machine.update(tensor, inner, lambda parts, units=units, name=name: set_slot(parts, units or ONE, name))  # type: ignore[misc]
             if kind == "shared":
                 note_slot(machine, units or ONE, inner, node, frame)
 
@@ -129,7 +129,9 @@ def scale(
         for inner, units in machine.units_of(item, guard):
             if units:
                 machine.update(
-                    tensor, inner, lambda parts, units=units: scaled(parts, units, sign, _PART_OF[kind])  # type: ignore[misc]
+                    tensor,
+                    inner,
+                    lambda parts, units=units: scaled(parts, units, sign, _PART_OF[kind]),  # type: ignore[misc]
                 )
             _note_scale(machine, tensor, units, item, sign, inner, node, frame, kind)
 
@@ -153,9 +155,7 @@ def _note_scale(
         machine.note(pc, node, frame, f"{what} times {factor}, which carries no known factor")
 
 
-def total(
-    machine: Machine, a: Tensor, b: Tensor, pc: Node, node: ast.AST, frame: Frame, alpha: Units = ONE
-) -> Tensor:
+def total(machine: Machine, a: Tensor, b: Tensor, pc: Node, node: ast.AST, frame: Frame, alpha: Units = ONE) -> Tensor:
     """A new tensor `a + alpha * b`."""
     contents = [
         (inner, added(left, scaled(right, alpha)))
@@ -185,9 +185,7 @@ def accumulate(
                 _note_sum(machine, target, item, units or ONE, condition, node, frame)
 
 
-def _note_sum(
-    machine: Machine, a: Tensor, b: Tensor, alpha: Units, pc: Node, node: ast.AST, frame: Frame
-) -> None:
+def _note_sum(machine: Machine, a: Tensor, b: Tensor, alpha: Units, pc: Node, node: ast.AST, frame: Frame) -> None:
     if pc == FALSE:
         return
     text = f"{machine.describe(b, pc)} added to {machine.describe(a, pc)}"

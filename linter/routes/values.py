@@ -32,7 +32,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A value that is not known; its name is where boolean atoms come from. `kind` is an enumeration class, or `bool`."""
+    """A value that is not known; boolean atoms come from its name. `kind` is an enumeration class, or `bool`."""
 
     name: str
     kind: ClassValue | str | None = None
