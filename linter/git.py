@@ -39,6 +39,11 @@ def listed(folder: str) -> list[str] | None:
     return None if output is None else [os.fsdecode(name) for name in output.split(b"\0") if name]
 
 
+def ask(*arguments: str) -> bytes | None:
+    """What git prints to standard output; None if it fails or is not there."""
+    return _run(arguments)
+
+
 def _run(arguments: Sequence[str]) -> bytes | None:
     command = ["git", *arguments]
     environment = {name: value for name, value in os.environ.items() if name not in _STEERING}

@@ -52,6 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         (
             Option("--baseline", "value", "FILE", "only what is not in this baseline"),
             Option("--no-baseline", "flag", "", "everything, whatever baseline is configured"),
+            Option("--diff-base", "value", "REF", "only what the changes since the branch left REF bring"),
         ),
     ),
     (
@@ -95,6 +96,7 @@ class Options:
         self.exit_zero = False
         self.baseline: str | None = None
         self.no_baseline = False
+        self.diff_base: str | None = None
         self.jobs: int | None = None
         self.no_cache = False
         self.cache_dir: str | None = None

@@ -159,6 +159,12 @@ def _default_cache(root: str) -> str:
     return os.path.join(base, "moelint", root.replace(os.sep, "%").replace(":", "%"))
 
 
+def folder_of(paths: Sequence[str]) -> str:
+    """The innermost folder that holds all of `paths`, a folder itself."""
+    start = common_folder(paths)
+    return start if os.path.isdir(start) else os.path.dirname(start) or "."
+
+
 def common_folder(paths: Sequence[str]) -> str:
     """The innermost folder that holds all of `paths`; the current folder for standard input."""
     real = [path for path in paths if path != "-"]
