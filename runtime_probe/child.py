@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from moelint.runtime_probe import limits
+from moelint.runtime_probe.describe import describe
 from moelint.runtime_probe.records import Job, Unit, not_run
 
 _HIGH = 200
@@ -47,6 +48,8 @@ def main(argv: Sequence[str]) -> int:
     sys.stdin.close()
     channel.send("limits", missing=limits.apply(int(argv[1]), address_space=job.device == "cpu"))
     signal.signal(signal.SIGALRM, _ring)
+    if job.device == "cpu":
+        os.environ["TRITON_INTERPRET"] = "1"
     try:
         from moelint.runtime_probe import frameworks
 
@@ -83,11 +86,3 @@ def _run(adapter: Any, job: Job, unit: Unit, channel: Channel) -> None:
 
 def _ring(*_: object) -> None:
     raise TimeLimit
-
-
-def describe(error: BaseException) -> str:
-    """One line on an error: its kind, its message and the place that raised it."""
-    message = " ".join(str(error).split())
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" @{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {message[:200]}{place}"

@@ -1,0 +1,345 @@
+"""Measure a block class: choose a configuration that it can be built in, run its cells, read the weights, judge."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from moelint.runtime_probe import invoke, measure, reading, records
+from moelint.runtime_probe.build import Built, Recipe, build
+from moelint.runtime_probe.describe import describe
+from moelint.runtime_probe.fabricate import FabricatedCall
+from moelint.runtime_probe.frameworks.base import Configuration, Framework
+from moelint.runtime_probe.records import FORCED, LATENT, REACHED, UNREACHED, Expected, Job, Measurement, Unit, Weights
+from moelint.runtime_probe.standins import Leaves
+from moelint.runtime_probe.tiny import HIDDEN, OVERLAYS, SHARED_CHANNEL, TOKENS
+
+_REFUSALS = (AssertionError, NotImplementedError, ValueError)
+
+
+class Inconclusive(RuntimeError):
+    """The numbers would say nothing about the block."""
+
+
+@dataclass
+class Prepared:
+    """One configuration of one class, built once for each factor value."""
+
+    recipe: Recipe
+    leaves: Leaves
+    blocks: dict[float, Built]
+    shared_ids: list[int]
+
+
+@dataclass
+class Reference:
+    """What is learnt of a class from cell to cell."""
+
+    overlay: dict[str, Any]
+    number: int
+    own_config: bool
+    """Whether the target's own configuration class is used, where there is one."""
+    passed_over: str = ""
+    """Why the first configuration was not the one."""
+    baselines: dict[str, float] = field(default_factory=dict)
+    """By kind of router: the routed weight at factor 1 where nothing folds and nothing is fused."""
+    hits: set[str] = field(default_factory=set)
+
+
+class BlockProbe:
+    """Measures the blocks of one framework."""
+
+    def __init__(self, job: Job, framework: Framework) -> None:
+        self._job, self._framework = job, framework
+        self._dtype = getattr(torch, job.dtype)
+
+    def about(self) -> dict[str, Any]:
+        """Versions and fabrications, for the report."""
+        return {"torch": torch.__version__, **self._framework.about()}
+
+    def measure(self, unit: Unit) -> Iterator[Measurement]:
+        """All cells of the class. Raises what makes the class impossible to build."""
+        cls: type = getattr(importlib.import_module(unit.module), unit.block)
+        reference = self._choose_overlay(cls)
+        for configuration in self._framework.configurations(cls, reference.overlay):
+            yield from self._cells(unit, cls, configuration, reference)
+        yield from self._latent(unit, cls, reference)
+
+    def _choose_overlay(self, cls: type) -> Reference:
+        """The first configuration under which the block's own `forward` runs at all; the first of all if none does."""
+        entry = "forward" if "forward" in reading.routes(cls) else reading.routes(cls)[0]
+        failures: list[str] = []
+        for own_config in (True, False):
+            for number, overlay in enumerate(OVERLAYS):
+                reference = Reference(dict(overlay), number, own_config)
+                try:
+                    with self._framework.entered({}):
+                        prepared = self._prepare(cls, {}, reference, (2.0,))
+                        self._call(prepared, cls, 2.0, entry, force=False)
+                    reference.passed_over = failures[0] if failures else ""
+                    return reference
+                except Exception as error:
+                    failures.append(describe(error))
+        return Reference({}, 0, False, failures[0])
+
+    def _cells(
+        self, unit: Unit, cls: type, configuration: Configuration, reference: Reference
+    ) -> Iterator[Measurement]:
+        if self._job.only and not self._may_be_wanted(unit, configuration):
+            return
+        started = time.monotonic()
+        emit = _Emitter(self._job, self._framework, unit, configuration)
+        with self._framework.entered(configuration):
+            try:
+                prepared = self._prepare(cls, configuration, reference, (1.0, *self._job.factors))
+            except Exception as error:
+                yield emit.failed("*", UNREACHED, error, started)
+                return
+            if not self._framework.applies(cls, prepared.blocks[1.0], configuration):
+                return
+            emit.notes = _notes(prepared, reference)
+            seen: set[str] = set()
+            for entry, force in self._entries(cls, configuration):
+                yield from self._entry(cls, prepared, entry, force, reference, emit, seen)
+
+    def _entries(self, cls: type, configuration: Configuration) -> list[tuple[str, bool]]:
+        names = reading.routes(cls)
+        entries = [("forward", False), ("forward", True)] if "forward" in names else [(names[0], False)]
+        if reading.PIPELINE in names and self._framework.has_pipeline(configuration):
+            entries.append((reading.PIPELINE, True))
+        return entries
+
+    def _entry(
+        self,
+        cls: type,
+        prepared: Prepared,
+        entry: str,
+        force: bool,
+        reference: Reference,
+        emit: _Emitter,
+        seen: set[str],
+    ) -> Iterator[Measurement]:
+        started = time.monotonic()
+        grade = FORCED if force else REACHED
+        route = entry
+        try:
+            rows, has_shared, hits = self._rows(cls, prepared, entry, force)
+            route = " -> ".join(dict.fromkeys((entry, *(hit for hit in hits if "shared" not in hit))))
+            reference.hits.update(hits, (entry,))
+            if route in seen:
+                return
+            measured = measure.weights(rows[0], rows[1], self._job.factors)
+        except Exception as error:
+            failed = emit.failed(route, grade, error, started)
+            if force and failed.reason in seen:
+                return
+            seen.add(failed.reason)
+            yield failed
+            return
+        seen.add(route)
+        expected = self._expected(prepared, has_shared, emit.configuration, measured, reference)
+        yield emit.measured(route, grade, expected, measured, started)
+
+    def _expected(
+        self,
+        prepared: Prepared,
+        has_shared: bool,
+        configuration: Configuration,
+        measured: Weights,
+        reference: Reference,
+    ) -> Expected:
+        router = str(configuration.get("router", ""))
+        if measured.baseline is not None and self._framework.is_reference(configuration):
+            reference.baselines.setdefault(router, measured.baseline)
+        reads = prepared.blocks[self._job.factors[0]].reads_factor
+        return Expected(
+            routed_exponent=1.0 if reads else 0.0,
+            shared_exponent=0.0 if has_shared else None,
+            baseline=reference.baselines.get(router),
+            shared=1.0 if has_shared else None,
+        )
+
+    def _prepare(
+        self, cls: type, configuration: Configuration, reference: Reference, factors: tuple[float, ...]
+    ) -> Prepared:
+        leaves = Leaves()
+        overlay = {**reference.overlay, **self._framework.router_overlay(configuration)}
+        experts, shared = self._framework.stand_ins(configuration, leaves)
+        recipe = Recipe(
+            cls=cls,
+            experts=experts,
+            shared=shared,
+            overlay=overlay,
+            leaf_patches=self._framework.leaf_patches(experts),
+            keep=self._framework.kept,
+            make_config=self._framework.config_maker(cls, overlay) if reference.own_config else None,
+        )
+        blocks = {}
+        for factor in factors:
+            with torch.device(self._job.device):
+                blocks[factor] = build(recipe, factor)
+            blocks[factor].block.to(self._job.device).eval()
+            self._framework.after_build(blocks[factor].block, configuration)
+        return Prepared(recipe, leaves, blocks, self._framework.shared_ids(blocks[factors[-1]].block, configuration))
+
+    def _call(self, prepared: Prepared, cls: type, factor: float, entry: str, *, force: bool) -> tuple[Any, list[str]]:
+        built = prepared.blocks[factor]
+        hidden = invoke.tokens(TOKENS, self._dtype, self._job.device)
+        if self._framework.batched(cls):
+            hidden = hidden[None]
+        extra = {"shared_output": _shared_output(prepared, hidden)}
+        with contextlib.ExitStack() as stack:
+            self._framework.enter_call(cls, built.block, prepared.leaves, force, stack)
+            hits = stack.enter_context(invoke.recorded(built.block, cls))
+            pipeline = self._framework.pipeline(reading.operations(cls)) if entry == reading.PIPELINE else ()
+            out = invoke.call(built.block, cls, entry, hidden, self._framework.batch(), extra, pipeline)
+            return out.float().cpu(), list(hits)
+
+    def _rows(
+        self, cls: type, prepared: Prepared, entry: str, force: bool
+    ) -> tuple[tuple[measure.Rows, measure.Rows], bool, list[str]]:
+        """By factor and token, what arrived of the routed and of the shared part."""
+        shared_columns = sorted({*prepared.shared_ids, SHARED_CHANNEL})
+        routed_columns = [column for column in range(HIDDEN) if column not in shared_columns]
+        routed, shared = {}, {}
+        hits: list[str] = []
+        leaves = prepared.leaves
+        leaves.experts_called = leaves.shared_called = 0
+        for factor in prepared.blocks:
+            out, hits = self._call(prepared, cls, factor, entry, force=force)
+            routed[factor] = out[:, routed_columns].sum(-1).tolist()
+            shared[factor] = out[:, shared_columns].sum(-1).tolist()
+        if not leaves.experts_called:
+            raise Inconclusive("the routed experts were not replaced by stand-ins")
+        has_shared = bool(leaves.shared_called or prepared.shared_ids)
+        leaves.amplitude = 2.0
+        try:
+            doubled, _ = self._call(prepared, cls, factor, entry, force=force)
+        finally:
+            leaves.amplitude = 1.0
+        if not torch.allclose(doubled, 2 * out, rtol=measure.tolerance(self._job.dtype), atol=1e-4):
+            raise Inconclusive("the block is not linear in its experts: twice their output is not twice the block's")
+        return (routed, shared), has_shared, hits
+
+    def _latent(self, unit: Unit, cls: type, reference: Reference) -> Iterator[Measurement]:
+        """Routes that no configuration came through: called by themselves, which proves nothing about reaching them."""
+        for route in self._framework.latent(reading.routes(cls)):
+            if route in reference.hits:
+                continue
+            failure = None
+            for configuration in self._framework.latent_configurations(route):
+                emit = _Emitter(self._job, self._framework, unit, configuration)
+                started = time.monotonic()
+                try:
+                    with self._framework.entered(configuration):
+                        prepared = self._prepare(cls, configuration, reference, (1.0, *self._job.factors))
+                        emit.notes = _notes(prepared, reference)
+                        rows, has_shared, _ = self._rows(cls, prepared, route, True)
+                        measured = measure.weights(rows[0], rows[1], self._job.factors)
+                        expected = self._expected(prepared, has_shared, configuration, measured, reference)
+                        failure = None
+                        yield emit.measured(route, LATENT, expected, measured, started)
+                        break
+                except Exception as error:
+                    failure = failure or emit.failed(route, UNREACHED, error, started)
+            if failure is not None:
+                yield failure
+
+    def _may_be_wanted(self, unit: Unit, configuration: Configuration) -> bool:
+        emit = _Emitter(self._job, self._framework, unit, configuration)
+        return (
+            emit.measured("", UNREACHED, None, None, 0.0).cell.rpartition("|")[2] == self._job.only.rpartition("|")[2]
+        )
+
+
+class _Emitter:
+    """Makes the measurements of one configuration of one unit."""
+
+    def __init__(self, job: Job, framework: Framework, unit: Unit, configuration: Configuration) -> None:
+        self._job, self._framework, self._unit = job, framework, unit
+        self.configuration = {"platform": job.platform, **framework.shown(configuration)}
+        if job.dtype != "float32":
+            self.configuration["dtype"] = job.dtype
+        self.notes: tuple[str, ...] = ()
+
+    def measured(
+        self, route: str, grade: str, expected: Expected | None, measured: Weights | None, started: float
+    ) -> Measurement:
+        allowed = measure.tolerance(self._job.dtype)
+        verdict, reason = records.NOT_RUN, ""
+        if expected is not None and measured is not None:
+            verdict, reason = measure.judge(expected, measured, allowed)
+        return self._make(route, grade, verdict, reason, started, expected, measured, allowed)
+
+    def failed(self, route: str, grade: str, error: Exception, started: float) -> Measurement:
+        """A cell that gave no numbers: refused by the target, or not run."""
+        verdict = records.REFUSED if self._is_refusal(error) else records.NOT_RUN
+        return self._make(route, grade, verdict, describe(error), started)
+
+    def _is_refusal(self, error: Exception) -> bool:
+        """Whether the target itself says no: an assertion or refusal raised by its own code."""
+        if isinstance(error, (FabricatedCall, Inconclusive)) or not isinstance(error, _REFUSALS):
+            return False
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        return trace is not None and trace.tb_frame.f_code.co_filename.startswith(self._job.root)
+
+    def _make(
+        self,
+        route: str,
+        grade: str,
+        verdict: str,
+        reason: str,
+        started: float,
+        expected: Expected | None = None,
+        measured: Weights | None = None,
+        allowed: float | None = None,
+    ) -> Measurement:
+        return Measurement(
+            path=self._unit.path,
+            block=self._unit.block,
+            line=self._unit.line,
+            route=route,
+            configuration=self.configuration,
+            device=self._job.device,
+            verdict=verdict,
+            reason=reason,
+            grade=grade,
+            emulated=self._framework.emulations(self.configuration),
+            notes=self.notes,
+            expected=expected,
+            measured=measured,
+            tolerance=allowed,
+            seed=self._job.seed,
+            seconds=round(time.monotonic() - started, 3),
+        )
+
+
+def _shared_output(prepared: Prepared, hidden: Any) -> Any:
+    """What a route that is handed the shared expert's output gets, without counting as a call of it."""
+    out = torch.zeros_like(hidden)
+    out[..., SHARED_CHANNEL] = prepared.leaves.amplitude
+    return out
+
+
+def _notes(prepared: Prepared, reference: Reference) -> tuple[str, ...]:
+    notes = []
+    if reference.number:
+        notes.append(f"configuration {reference.number}, because with the first: {reference.passed_over}")
+    if prepared.recipe.guessed:
+        notes.append(
+            "guessed: " + ", ".join(f"{key}={value!r}" for key, value in sorted(prepared.recipe.guessed.items()))
+        )
+    norms = next(iter(prepared.blocks.values())).norms
+    if norms:
+        notes.append("measured before: " + ", ".join(norms))
+    if prepared.recipe.stubbed:
+        notes.append("inert: " + ", ".join(sorted(prepared.recipe.stubbed)))
+    return tuple(notes)

@@ -1,0 +1,284 @@
+"""SGLang: where its runtime state lives, how its expert layer is called, which platform applies the factor where.
+
+The runner contract on the tensor-parallel path: the Triton combine of CUDA and of ROCm without aiter multiplies by the
+factor unless the experts fold it; with aiter it does not; nor on the CPU. An all-to-all path's runners never do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+
+from moelint.runtime_probe import mount, platforms, reading
+from moelint.runtime_probe.engine import BlockProbe, Inconclusive
+from moelint.runtime_probe.fabricate import Fabricator
+from moelint.runtime_probe.frameworks import aiter
+from moelint.runtime_probe.frameworks.base import Configuration, Framework
+from moelint.runtime_probe.frameworks.sglang_experts import make_experts
+from moelint.runtime_probe.frameworks.sglang_runtime import RANKS, Runtime
+from moelint.runtime_probe.invoke import patch_modules
+from moelint.runtime_probe.pipelines import Pipelines
+from moelint.runtime_probe.records import Job
+from moelint.runtime_probe.standins import Batch, Inert, Leaves, Projection, SharedExpert, one_hot
+from moelint.runtime_probe.tiny import EXPERTS, SOFTMAX, UNGROUPED
+
+PLATFORMS = ("cuda", "rocm", "hip", "cpu")
+_A2A = {"cuda": "deepep", "rocm": "mori", "hip": "deepep", "cpu": "deepep"}
+_FUNCTIONAL = ("fused_moe", "fused_experts", "outplace_fused_experts", "inplace_fused_experts")
+_SQRT = dict.fromkeys("scoring_func score_function score_func".split(), "sqrtsoftplus")
+_ROUTERS: dict[str, dict[str, Any]] = {
+    "unbiased": SOFTMAX | {"topk_method": "group_limited_greedy"},
+    "ungrouped": UNGROUPED,
+    "sqrtsoftplus": {**_SQRT, "model_type": "deepseek_v4", "is_deepseek_v4": True},
+    "hash": {**_SQRT, "model_type": "deepseek_v4", "is_deepseek_v4": True, "num_hash_layers": 1},
+    "unified": {},
+}
+_HASH_ENV = "SGLANG_OPT_USE_FUSED_HASH_TOPK"
+_UNIFIED_ENV = "SGLANG_OPT_USE_JIT_KERNEL_GROUPED_TOPK"
+
+
+class SGLang(Framework):
+    """One release on one platform, real or emulated."""
+
+    kept = frozenset({"ReplicatedLinear", "ColumnParallelLinear", "RowParallelLinear", "TopK", "HashTopK"})
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._pipelines: Pipelines | None = None
+        self._emulated = job.platform != "cpu" and not (job.platform == "cuda" and job.device != "cpu")
+        emulation = self._emulate()
+        mount.mount("sglang", job.root)
+        self._fabricator = Fabricator((job.root,), ("sglang",))
+        sys.meta_path.append(self._fabricator)
+        _let_dummies_register()
+        if job.platform == "rocm":
+            aiter.install((job.root,))
+        importlib.import_module("sglang.srt.layers.moe.topk")
+        self._runtime = Runtime()
+        self._forward_mode = importlib.import_module("sglang.srt.model_executor.forward_batch_info").ForwardMode
+        if emulation is not None:
+            emulation.restore(device=job.device)
+
+    def _emulate(self) -> platforms.Emulation | None:
+        on_cpu = self._job.device == "cpu"
+        if on_cpu:
+            os.environ[_HASH_ENV] = "0"
+        if not self._emulated:
+            return None
+        if self._job.platform == "cuda":
+            return platforms.Emulation(platforms.CUDA, interpret=on_cpu)
+        os.environ["SGLANG_USE_AITER"] = "1" if self._job.platform == "rocm" else "0"
+        return platforms.Emulation(platforms.ROCM, interpret=on_cpu)
+
+    def about(self) -> dict[str, Any]:
+        """What was fabricated, with the place that needed it."""
+        root = self._job.root
+        places = {name: place.removeprefix(root) for name, place in self._fabricator.fabricated.items()}
+        return {"fabricated": places, "platform": self._job.platform, "emulated": self._emulated}
+
+    def configurations(self, cls: type, overlay: Mapping[str, Any]) -> list[Configuration]:
+        """Every router x back end x fold wish x fused slots."""
+        a2a = _A2A[self._job.platform]
+        return [
+            {
+                **({"router": router} if router else {}),
+                **({"a2a": backend} if backend != "none" else {}),
+                **({"fold": True} if fold else {}),
+                **({"fused": fused} if fused else {}),
+                **({"waterfill": True} if waterfill else {}),
+            }
+            for router in ("", *_ROUTERS)
+            for backend in ("none", a2a)
+            for fold in (False, True)
+            for fused, waterfill in ((0, False), (1, False), (1, True))
+            if not (waterfill and backend == "none")
+        ]
+
+    def shown(self, configuration: Configuration) -> dict[str, Any]:
+        """All dimensions, defaults too."""
+        return {"a2a": "none", "fold": False, "fused": 0, "router": "default", **configuration}
+
+    def router_overlay(self, configuration: Configuration) -> Mapping[str, Any]:
+        """The fields that make the block choose this router."""
+        return _ROUTERS.get(str(configuration.get("router", "")), {})
+
+    def applies(self, cls: type, built: Any, configuration: Configuration) -> bool:
+        """Leave out routers that the block cannot choose and slots that it does not fuse."""
+        router = str(configuration.get("router", ""))
+        if router == "unified":
+            return self._job.platform != "cpu" and "n_group" in built.reads
+        if router and not (set(_ROUTERS[router]) - {"model_type"}) & (built.reads | _parameters(cls)):
+            return False
+        if configuration.get("fused") and (not _fused(built.block) or _fusion_refused(cls, built.config)):
+            return False
+        functional = not hasattr(getattr(built.block, "experts", None), "should_fuse_routed_scaling_factor_in_topk")
+        return not functional or not (configuration.get("fold") or configuration.get("a2a"))
+
+    @contextlib.contextmanager
+    def entered(self, configuration: Configuration) -> Any:
+        """The runtime context and, for the unified router, its switch."""
+        with contextlib.ExitStack() as stack:
+            if configuration.get("router") == "unified":
+                switches = importlib.import_module("sglang.srt.environ").envs
+                stack.enter_context(getattr(switches, _UNIFIED_ENV).override(True))
+            stack.enter_context(
+                self._runtime.entered(
+                    str(configuration.get("a2a", "none")),
+                    int(configuration.get("fused", 0)),
+                    bool(configuration.get("waterfill")),
+                )
+            )
+            yield
+
+    def stand_ins(self, configuration: Configuration, leaves: Leaves) -> tuple[type, type]:
+        """Experts that fold or not, whose runner applies the factor as the platform's does."""
+        fold = bool(configuration.get("fold"))
+        applies = self._job.platform in ("cuda", "hip") and not configuration.get("a2a") and not fold
+        shared = type("Shared", (SharedExpert,), {"leaves": leaves})
+        return make_experts(leaves, fold=fold, applies=applies), shared
+
+    def leaf_patches(self, experts: type) -> Mapping[str, Any]:
+        """Linear layers that need a distributed group, expert layers, and memory of several GPUs."""
+        return {
+            "get_moe_impl_class": lambda *_, **__: experts,
+            "FusedMoE": experts,
+            "EPMoE": experts,
+            "DeepEPMoE": experts,
+            "ReplicatedLinear": Projection,
+            "use_symmetric_memory": Inert,
+        }
+
+    def after_build(self, block: Any, configuration: Configuration) -> None:
+        """What loading does: the Waterfill balancer is attached, runner back ends are bound."""
+        if not configuration.get("waterfill"):
+            return
+        setup = importlib.import_module("sglang.srt.model_executor.model_runner_components.moe_ep_setup")
+        config = types.SimpleNamespace(hf_config=types.SimpleNamespace(n_routed_experts=EXPERTS))
+        setup.prepare_moe_topk(model=block, model_config=config)
+
+    def shared_ids(self, block: Any, configuration: Configuration) -> list[int]:
+        """With an all-to-all back end every rank has its own slots behind its own experts."""
+        fused = _fused(block)
+        if not configuration.get("a2a"):
+            return list(range(EXPERTS, EXPERTS + fused))
+        local = EXPERTS // RANKS
+        return [rank * (local + fused) + local + slot for rank in range(RANKS) for slot in range(fused)]
+
+    def enter_call(self, cls: type, block: Any, leaves: Leaves, force: bool, stack: contextlib.ExitStack) -> None:
+        """Functional experts, symmetric memory, and on demand a second stream and a graph being captured."""
+        experts = getattr(block, "experts", None)
+        factor = getattr(experts, "factor", None)
+        for name in _FUNCTIONAL:
+            patch_modules(cls, name, partial(_functional, leaves, factor), stack, types.FunctionType)
+        patch_modules(cls, "use_symmetric_memory", Inert, stack)
+        if not force:
+            return
+        if getattr(block, "ep_size", 2) in (None, 1):
+            stack.enter_context(mock.patch.object(block, "ep_size", 2))
+        patch_modules(cls, "get_is_capture_mode", lambda *_: True, stack)
+        if hasattr(block, "alt_stream"):
+            stream: Any = Inert() if self._job.device == "cpu" else torch.cuda.Stream()
+            old, block.alt_stream = block.alt_stream, stream
+            stack.callback(setattr, block, "alt_stream", old)
+
+    def has_pipeline(self, configuration: Configuration) -> bool:
+        """Two-batch overlap needs an all-to-all back end."""
+        return bool(configuration.get("a2a"))
+
+    def pipeline(self, operations: Sequence[str]) -> Sequence[str]:
+        """As the two-batch overlap's strategies list them."""
+        if self._pipelines is None:
+            self._pipelines = Pipelines(Path(self._job.root) / "srt")
+        return self._pipelines.order(operations)
+
+    def batch(self) -> Any:
+        """An extend batch without padding."""
+        return Batch(forward_mode=self._forward_mode.EXTEND, moe_num_token_non_padded=lambda: None)
+
+    def latent(self, routes: list[str]) -> list[str]:
+        """Routes of this platform; the other platforms' routes cannot run here."""
+        others = ("cpu", "npu", "xpu", "musa", "mega", "dwdp", "lora", "fp4", "ascend", "dispatch")
+        return [name for name in routes if name != reading.PIPELINE and not any(word in name for word in others)]
+
+    def latent_configurations(self, route: str) -> list[Configuration]:
+        """An all-to-all route with its back end, others without."""
+        with_a2a: Configuration = {"a2a": _A2A[self._job.platform]}
+        return [with_a2a, {}] if "deepep" in route or "a2a" in route else [{}, with_a2a]
+
+    def emulations(self, configuration: Configuration) -> tuple[str, ...]:
+        """The platform, its routers, and the expert layer's runner, whose contract is stated here."""
+        found = ["runner contract"]
+        if self._emulated:
+            found.append(f"platform:{self._job.platform}")
+        if self._job.platform == "rocm":
+            found += aiter.EMULATED
+        if configuration.get("a2a", "none") != "none":
+            found.append(f"dispatcher:{configuration['a2a']}")
+        return tuple(found)
+
+
+def _let_dummies_register() -> None:
+    """Model files register image processors while they are imported; without Pillow these are dummies that raise."""
+    try:
+        from transformers.utils.import_utils import DummyObject
+    except ImportError:
+        return
+    plain = DummyObject.__getattribute__
+
+    def getattribute(cls: type, name: str) -> Any:
+        return (lambda *_, **__: None) if name == "register" else plain(cls, name)
+
+    DummyObject.__getattribute__ = getattribute
+
+
+def _functional(leaves: Leaves, factor: float | None, *arguments: Any, **keywords: Any) -> Any:
+    """`fused_moe(hidden, w1, w2, topk_output, ...)`."""
+    values = [*arguments, *keywords.values()]
+    hidden = next(one for one in values if isinstance(one, torch.Tensor) and one.dim() == 2)
+    routed = next((one for one in values if hasattr(one, "topk_weights") or hasattr(one, "to_standard")), None)
+    if routed is None:
+        raise Inconclusive("functional experts are called without a top-k output")
+    if hasattr(routed, "to_standard"):
+        routed = routed.to_standard(layer_id=0)
+    return one_hot(hidden, routed.topk_ids, routed.topk_weights, leaves)
+
+
+def _fused(block: Any) -> int:
+    experts = getattr(block, "experts", None)
+    keywords = getattr(experts, "keywords", {})
+    return int(keywords.get("num_fused_shared_experts") or getattr(block, "num_fused_shared_experts", 0) or 0)
+
+
+def _parameters(cls: type) -> set[str]:
+    import inspect
+
+    return set(inspect.signature(cls.__init__).parameters)  # type: ignore[misc]
+
+
+def _fusion_refused(cls: type, config: Any) -> bool:
+    """Whether every model of the block's modules says that it cannot fuse its shared experts."""
+    answers = []
+    for module in reading.modules(cls):
+        for model in vars(module).values():
+            ask = getattr(model, "shared_experts_fusion_disable_reason", None)
+            if isinstance(model, type) and model.__module__ == module.__name__ and ask is not None:
+                with contextlib.suppress(Exception):
+                    answers.append(ask(config, None))
+    return bool(answers) and all(answer is not None for answer in answers)
+
+
+def make(job: Job) -> BlockProbe:
+    """Import the release for the job's platform. Raises ValueError for a platform that is not known."""
+    if job.platform not in PLATFORMS:
+        raise ValueError(f"no platform {job.platform!r}; there are: {', '.join(PLATFORMS)}")
+    return BlockProbe(job, SGLang(job))
