@@ -152,3 +152,13 @@ class Stored(Event):
     """The factor is stored in `self.attribute`."""
 
     attribute: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerGiven(Event):
+    """What stands for a central helper's answer: stored in an attribute, or handed to a call, under its name."""
+
+    value: ast.expr
+    name: str
+    callee: str
+    """The callee; empty for an attribute."""

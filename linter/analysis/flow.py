@@ -47,7 +47,7 @@ class _Analysis:
         profile = module.profile
         self._words = _pattern(
             profile.factor | profile.flags | profile.runner_flags | profile.slot_weight | profile.wish
-            | profile.topk_weights | frozenset(profile.slot_sinks)
+            | profile.topk_weights | profile.answer_names | frozenset(profile.slot_sinks)
             | {
                 name for name, value in module.constants.items()
                 if isinstance(value, ast.Constant) and value.value in profile.factor
@@ -282,6 +282,8 @@ class _Walk(Evaluator):
                 self._bind_path(target, value)
             if target.attr in profile.flags or target.attr in profile.runner_flags:
                 self.flag(target, value_node, target.attr)
+            elif target.attr in profile.answer_names:
+                self.answer(target, value_node, target.attr)
             if target.attr in profile.slot_weight:
                 self.slot(target, value_node, "name", target.attr)
         elif isinstance(target, ast.Subscript):

@@ -99,7 +99,7 @@ class Module:
         found = self._definitions.get(function)
         if found is None:
             found = self._definitions[function] = {}
-            for statement in _statements(function.node.body):
+            for statement in statements(function.node.body):
                 for name, value in simple_bindings(statement):
                     found.setdefault(name, []).append(value)
             if b":=" in self.source.segment(function.node):
@@ -191,7 +191,7 @@ class Module:
         if not node.args.args:
             return
         receiver = node.args.args[0].arg
-        for statement in _statements(node.body):
+        for statement in statements(node.body):
             for target, value in bindings(statement):
                 if (
                     isinstance(target, ast.Attribute)
@@ -273,11 +273,11 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield case.body
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """All statements below `body`, not entering nested functions and classes."""
     for statement in body:
         yield statement
         kind = type(statement)
         if kind in _COMPOUND and kind not in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
             for block in _blocks(statement):
-                yield from _statements(block)
+                yield from statements(block)

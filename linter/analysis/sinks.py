@@ -6,7 +6,7 @@ import ast
 from abc import ABC, abstractmethod
 from typing import Literal
 
-from moelint.linter.analysis.events import Event, FlagSet, Guard, Scale, SlotWrite, Step, Value
+from moelint.linter.analysis.events import AnswerGiven, Event, FlagSet, Guard, Scale, SlotWrite, Step, Value
 from moelint.linter.analysis.known import Known
 from moelint.linter.analysis.module import Function, terminal_name
 from moelint.linter.analysis.shapes import last_columns
@@ -54,6 +54,9 @@ class Sinks(ABC):
     def flag(self, node: ast.AST, value: ast.expr, name: str, call: ast.Call | None = None) -> None:
         self.events.append(FlagSet(node, self.statement, self.function, self.guards, (), value, name, call))
 
+    def answer(self, node: ast.AST, value: ast.expr, name: str, callee: str = "") -> None:
+        self.events.append(AnswerGiven(node, self.statement, self.function, self.guards, (), value, name, callee))
+
     def call_sinks(
         self, node: ast.Call, name: str, real_name: str, keywords: list[tuple[str | None, ast.expr]]
     ) -> None:
@@ -63,6 +66,8 @@ class Sinks(ABC):
         for key, value in keywords:
             if key in profile.flags or key in profile.runner_flags:
                 self.flag(value, value, str(key), node)
+            elif key in profile.answer_names:
+                self.answer(value, value, str(key), real_name or name)
             if key in profile.slot_weight or (key in sinks and key is not None):
                 site = next((keyword for keyword in node.keywords if keyword.value is value), value)
                 self.slot(site, value, "argument", f"{name}({key}=)")
