@@ -136,10 +136,13 @@ class _Run:
 
     def _search(self, paths: Sequence[str], may_be_gone: Container[str], many: bool) -> list[Scan]:
         """The files in which a rule may fire, biggest first."""
-        processes = min(self._jobs, len(paths) // _SEARCH_SHARE)
-        scan = self._worker.scan_in_bulk if many else self._worker.scan
+        scan = self._worker.scan
+        if many:
+            self._worker.prepare_search()
+            scan = self._worker.scan_in_bulk
         hits: list[Scan] = []
-        for found in pool.share(scan, paths, processes, self._worker.prepare if processes > 1 else None):
+        processes = min(self._jobs, len(paths) // _SEARCH_SHARE)
+        for found in pool.share(scan, paths, processes, self._worker.prepare_analysis):
             path, _, _, _, codes, problem = found
             if problem is not None:
                 if problem[0] != reading.VANISHED or path not in may_be_gone:
@@ -167,7 +170,7 @@ class _Run:
     def _analyse(self, hits: list[Scan]) -> None:
         processes = min(self._jobs, sum(hit[1][2] for hit in hits) // _ANALYSE_SHARE)
         if processes > 1:
-            self._worker.prepare()
+            self._worker.prepare_analysis()
         for hit, record in pool.share(self._worker.analyse, hits, processes, tick=self._progress):
             self._outcome.parsed += record[3]
             self._keep(hit[0], hit[3], record)

@@ -91,6 +91,21 @@ def profile_data() -> Mapping[str, Mapping[str, Any]]:
     return _index.PROFILES
 
 
+def token_shares() -> Mapping[bytes, float]:
+    """The share of model code that holds a token, by bytes of files, as far as it was measured."""
+    from moelint.rules import _frequency
+
+    return {token.encode(): share for token, share in _frequency.SHARES.items()}
+
+
+def token_cover() -> dict[bytes, list[bytes]]:
+    """The stems to search files for, with the tokens that each stands for: a cover for all rules under the built-in
+    profiles."""
+    from moelint.rules import _index
+
+    return {stem.encode(): [token.encode() for token in tokens] for stem, tokens in _index.COVER.items()}
+
+
 def build_profile(data: Mapping[str, Any]) -> Profile:
     """The profile of validated plain data."""
     from moelint.linter.profile import profile_from_dict

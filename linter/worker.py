@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from moelint.linter import reading
-from moelint.linter.prefilter import Prefilter
+from moelint.linter import reading, registry
+from moelint.linter.prefilter import Leads, Prefilter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Worker:
         self._hashing = hashing
         self._prefilter = Prefilter(plan.rules, plan.profiles, plan.chooser())
         self._rules = {rule.code: rule for rule in plan.rules}
+        self._ready = False
         self._engine: Engine | None = None
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -47,8 +48,19 @@ class Worker:
             self._engine = Engine(self.plan)
         return self._engine
 
-    def prepare(self) -> None:
-        """Import all that an analysis may need, before processes are forked."""
+    def prepare_search(self) -> None:
+        """Work out what `scan_in_bulk` searches for; to be done before processes are forked."""
+        if not self._ready:
+            cover, shares = registry.token_cover(), registry.token_shares()
+            if self.plan.profiles is not registry.profile_data():
+                from moelint.linter.token_cover import cover as cover_of
+
+                cover = cover_of(self._prefilter.conjunctions(), shares, cover)
+            self._prefilter.learn(Leads(cover, shares))
+            self._ready = True
+
+    def prepare_analysis(self) -> None:
+        """Import all that an analysis may need; to be done before processes are forked."""
         self.engine.prepare(self.plan.rules)
 
     def scan(self, path: str) -> Scan:
@@ -57,6 +69,7 @@ class Worker:
 
     def scan_in_bulk(self, path: str) -> Scan:
         """The same, with a search for a few stems first, which pays from some dozens of files on."""
+        self.prepare_search()
         return self._scan(path, in_bulk=True)
 
     def analyse(self, scan: Scan) -> tuple[Scan, Record]:

@@ -16,7 +16,10 @@ from typing import Any
 
 import moelint.rules
 from moelint.linter import suppression_rules
-from moelint.linter.rule import Rule
+from moelint.linter.prefilter import expand
+from moelint.linter.registry import token_shares
+from moelint.linter.rule import Rule, Tokens
+from moelint.linter.token_cover import cover
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,11 +63,22 @@ def render() -> str:
         path.stem: tomllib.loads(path.read_text("utf-8"))
         for path in sorted((_package_folder() / "profiles").glob("*.toml"))
     }
-    body = "\n".join(
-        f"{name} = {pformat(value, width=118, sort_dicts=False)}"
-        for name, value in (("RULES", rules), ("PROFILES: dict[str, dict[str, Any]]", profiles))
+    tables = (
+        ("RULES", rules),
+        ("PROFILES: dict[str, dict[str, Any]]", profiles),
+        ("COVER: dict[str, list[str]]", token_cover([row[6] for row in rules], list(profiles.values()))),
     )
+    body = "\n".join(f"{name} = {pformat(value, width=118, sort_dicts=False)}" for name, value in tables)
     return f"{_HEADER}\n{body}\n"
+
+
+def token_cover(tokens: list[Tokens], profiles: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """What the search in bulk looks for. Raises ValueError for a rule without tokens, which would have every file
+    parsed."""
+    if not all(alternatives and all(alternatives) for alternatives in tokens):
+        raise ValueError("a rule has no tokens, or an alternative without any")
+    found = cover((c for profile in profiles for rule in tokens for c in expand(rule, profile)), token_shares())
+    return {stem.decode(): [token.decode() for token in leads] for stem, leads in found.items()}
 
 
 def _module_names() -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 
 import moelint.rules
 from moelint.linter import registry
+from moelint.linter.rule import Tokens
 from moelint.rules import _index
 
 
@@ -72,6 +73,12 @@ def test_two_rules_in_a_file_and_a_code_used_twice_are_refused(make_index: Modul
     rules = make_index.rule_classes()
     with pytest.raises(ValueError, match=f"the same rule code twice: {rules[0].code}"):
         make_index.refuse_twins([*rules, rules[0]])
+
+
+@pytest.mark.parametrize("tokens", [(), ((),), (("a",), ())])
+def test_a_rule_that_would_have_every_file_parsed_is_refused(make_index: ModuleType, tokens: Tokens) -> None:
+    with pytest.raises(ValueError, match="no tokens"):
+        make_index.token_cover([(("fine",),), tokens], [{}])
 
 
 def test_profiles_are_plain_data() -> None:

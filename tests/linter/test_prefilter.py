@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moelint.linter import registry
-from moelint.linter.prefilter import Prefilter, Stems, expand
+from moelint.linter.prefilter import Leads, Prefilter, expand
 from moelint.linter.profile_choice import Chooser
 from moelint.linter.rule import Tokens
+from moelint.linter.token_cover import cover, minimal
 
 PROFILE = {
     "factor": ["routed_scale", "route_scale"],
@@ -29,8 +30,11 @@ def prefilter(*tokens: Tokens, profile: dict[str, object] = PROFILE) -> Prefilte
 
 
 def codes(search: Prefilter, data: bytes, path: str = "/x/pkg/y.py") -> list[str]:
+    """The rules that a file selects: the same by the plain search and by the search in bulk."""
     plain = [rule.code for rule in search.select(path, data)[1]]
-    assert [rule.code for rule in search.select_in_bulk(path, data)[1]] == plain
+    for shares in ({}, {token: 1.0 for conjunction in search.conjunctions() for token in conjunction[:1]}):
+        search.learn(Leads(cover(search.conjunctions(), shares), shares))
+        assert [rule.code for rule in search.select_in_bulk(path, data)[1]] == plain
     return plain
 
 
@@ -70,17 +74,28 @@ def test_the_profile_of_the_file_decides_what_its_fields_mean() -> None:
     assert codes(search, b"import pkg\nroute_scale", "/x/other/y.py") == ["T0"]
 
 
-def test_an_empty_conjunction_lets_every_file_through() -> None:
-    assert codes(prefilter(((),)), b"") == ["T0"]
-    search = prefilter(((),), (("alpha",),))
-    assert codes(search, b"") == ["T0"]
-    assert codes(search, b"alpha") == ["T0", "T1"]
-
-
 def test_tokens_share_a_stem() -> None:
-    search = Stems([(b"routed_scale",), (b"route_scale",), (b"my_scale_of_x", b"other")])
-    assert search.stems == (b"_scale",)
-    assert set(Stems([(b"ab",), (b"xaby",), (b"lonely_token",)]).stems) == {b"ab", b"xaby", b"lonely_token"}
+    assert list(cover([(b"routed_scale",), (b"route_scale",), (b"my_scale_of_x", b"other")], {})) == [b"_scale"]
+    assert set(cover([(b"ab",), (b"xyz",), (b"lonely_token",)], {})) == {b"ab", b"xyz", b"lonely_token"}
+
+
+def test_what_follows_from_another_conjunction_needs_no_stem() -> None:
+    conjunctions = [(b"factor",), (b"routed_factor",), (b"factor", b"if "), (b"of_a", b"of_b"), (b"x_of_b", b"of_a_y")]
+    assert minimal(conjunctions) == [(b"factor",), (b"of_a", b"of_b")]
+
+
+def test_frequent_tokens_do_not_lead_if_that_can_be_helped() -> None:
+    conjunctions = [(b"return", b"alpha_one"), (b"return", b"beta_two")]
+    assert list(cover(conjunctions, {b"return": 0.9})) == [b"alpha_one", b"beta_two"]
+    assert list(cover(conjunctions, {b"return": 0.001, b"alpha_one": 0.9})) == [b"return"]
+    many = [(b"expert", b"rare_%c_word" % letter) for letter in b"abcdefghijkl"]
+    assert list(cover(many, {b"expert": 0.2})) == [b"_word"]
+
+
+def test_a_cover_is_extended_by_what_it_lacks() -> None:
+    first = cover([(b"routed_scale",)], {})
+    more = cover([(b"routed_scale", b"x"), (b"my_routed_scale",), (b"other_word",), (b"routed_scale_b",)], {}, first)
+    assert more == {b"routed_scale": [b"routed_scale"], b"other_word": [b"other_word"]}
 
 
 def test_a_stem_at_the_very_start_and_end_of_a_file() -> None:
@@ -103,14 +118,20 @@ def test_the_fast_search_never_differs(tokens: list[Tokens], texts: list[str]) -
         codes(search, text.encode())
 
 
-def test_the_real_rules_need_few_stems() -> None:
+def test_the_index_covers_the_real_rules_with_few_stems() -> None:
+    covered = registry.token_cover()
+    leading = [token for tokens in covered.values() for token in tokens]
     profiles = registry.profile_data()
-    conjunctions = [
-        conjunction
-        for rule in registry.entries()
-        for data in profiles.values()
-        for conjunction in expand(rule.tokens, data)
-    ]
-    stems = Stems(conjunctions)
-    assert all(any(stem in token for stem in stems.stems for token in conjunction) for conjunction in conjunctions)
-    assert len(stems.stems) <= 12, "each stem costs a pass over every file: choose tokens that share a part"
+    search = Prefilter(registry.entries(), profiles, Chooser(profiles))
+    for conjunction in search.conjunctions():
+        assert any(lead in token for lead in leading for token in conjunction), conjunction
+    assert all(stem in token for stem, tokens in covered.items() for token in tokens)
+    assert len(covered) <= 14, "each stem costs a pass over every file: choose tokens that share a part"
+
+
+def test_a_gate_takes_over_what_the_search_tells() -> None:
+    leads = Leads({b"_scale": [b"routed_scale"]}, {b"often": 0.9, b"seldom": 0.1})
+    assert leads.gate((b"often", b"routed_scale_x", b"routed_scale", b"seldom")) == (
+        {b"routed_scale"},
+        (b"routed_scale_x", b"seldom", b"often"),
+    )
