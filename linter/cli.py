@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moelint.linter.check import Outcome
+    from moelint.linter.model import Report
     from moelint.linter.options import Options
     from moelint.linter.plan import Plan
 
@@ -129,7 +130,34 @@ def _run(options: Options, plan: Plan, texts: dict[str, bytes]) -> Outcome:
 
 
 def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, bytes]) -> int:
-    from moelint.linter import check, report
+    from moelint.linter import report
+
+    found, remarks = _counted(outcome, plan, options)
+    if options.add_ignore is not None:
+        from moelint.linter.add_ignore import add_ignores
+        from moelint.linter.report.summary import plural
+
+        added = add_ignores(
+            [f for f in found.findings if options.notes or f.severity != "note"], plan, options.add_ignore
+        )
+        found, remarks = _counted(_run(options, plan, texts), plan, options)
+        remarks = [
+            *added.refused,
+            f"{plural(added.findings, 'finding')} ignored in {plural(added.files, 'file')}",
+            *remarks,
+        ]
+    outputs = report.parse_outputs(plan.output, tty=sys.stdout.isatty())
+    report.write(outputs, found, options, sources=texts)
+    for remark in remarks:
+        print(f"moelint: {remark}", file=sys.stderr)
+    if options.exit_zero and found.exit_code == FINDINGS:
+        return CLEAN
+    return found.exit_code
+
+
+def _counted(outcome: Outcome, plan: Plan, options: Options) -> tuple[Report, list[str]]:
+    """The report of what counts, and what there is to say of the rest."""
+    from moelint.linter import check
 
     found = check.report(outcome)
     remarks: list[str] = []
@@ -144,19 +172,15 @@ def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, byt
         from moelint.linter.plan import folder_of
 
         found = only_changed(found, Changes.since(options.diff_base, folder_of(options.paths)), plan)
-    outputs = report.parse_outputs(plan.output, tty=sys.stdout.isatty())
-    report.write(outputs, found, options, sources=texts)
-    for remark in remarks:
-        print(f"moelint: {remark}", file=sys.stderr)
-    if options.exit_zero and found.exit_code == FINDINGS:
-        return CLEAN
-    return found.exit_code
+    return found, remarks
 
 
 def _standard_input(options: Options) -> dict[str, bytes]:
     """The text of `-`, by the name that it is given in the report."""
     if "-" not in options.paths:
         return {}
+    if options.add_ignore is not None:
+        raise UsageError("--add-ignore cannot write into standard input")
     name = options.stdin_filename or "<stdin>"
     options.paths = [name if path == "-" else path for path in options.paths]
     return {name: sys.stdin.buffer.read()}

@@ -53,6 +53,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             Option("--baseline", "value", "FILE", "only what is not in this baseline"),
             Option("--no-baseline", "flag", "", "everything, whatever baseline is configured"),
             Option("--diff-base", "value", "REF", "only what the changes since the branch left REF bring"),
+            Option("--add-ignore", "value", "REASON", "write suppression comments for what is found"),
         ),
     ),
     (
@@ -97,6 +98,7 @@ class Options:
         self.baseline: str | None = None
         self.no_baseline = False
         self.diff_base: str | None = None
+        self.add_ignore: str | None = None
         self.jobs: int | None = None
         self.no_cache = False
         self.cache_dir: str | None = None
