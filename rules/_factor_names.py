@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from moelint.linter.analysis.module import FunctionNode, terminal_name
+from moelint.linter.analysis.module import FunctionNode, Module, terminal_name
+from moelint.rules._mentions import mentions, walk_mentions
 
 _TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
 _SCALAR_CALLS = frozenset({"float", "int"})
@@ -14,7 +15,8 @@ _SCALAR_CALLS = frozenset({"float", "int"})
 class FactorNames:
     """The names under which one function knows the factor: a parameter or an own attribute, and locals made of it."""
 
-    def __init__(self, node: FunctionNode, names: Iterable[str], receiver: str = "") -> None:
+    def __init__(self, module: Module, node: FunctionNode, names: Iterable[str], receiver: str = "") -> None:
+        self.module = module
         self.names = set() if receiver else set(names)
         self.receiver = receiver
         self.attributes = set(names) if receiver else set()
@@ -23,7 +25,7 @@ class FactorNames:
     def follow(self) -> FactorNames:
         """Add the locals that hold the factor, and return these names."""
         for _ in range(2):
-            for statement in ast.walk(self.node):
+            for statement in walk_mentions(self.module, self.node, frozenset(self.names | self.attributes)):
                 if isinstance(statement, (ast.Assign, ast.AnnAssign)) and self.renames(statement):
                     self.names.update(_targets(statement))
         return self
@@ -53,6 +55,9 @@ class FactorNames:
 
     def used_in(self, node: ast.AST) -> bool:
         """Whether the factor is used somewhere below `node`, by more than a renaming, a message or an error."""
+        known = frozenset(self.names | self.attributes)
+        if isinstance(node, (ast.stmt, ast.expr)) and not mentions(self.module, node, known):
+            return False
         stack = [node]
         while stack:
             current = stack.pop()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from moelint.linter.analysis.module import Class, Module, terminal_name
+from moelint.rules._mentions import mentions
 
 _PLUMBING = ("config", "cfg", "args", "arguments", "params", "settings", "options", "spec")
 _TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
@@ -35,8 +36,9 @@ class AttributeReads:
         )
 
 
-def attribute_reads(module: Module, names: Collection[str], within: Class | None = None) -> AttributeReads:
-    """Collect the reads of attributes called `names` in the whole module, or in one class."""
+def attribute_reads(module: Module, names: frozenset[str], within: Class | None = None) -> AttributeReads:
+    """Collect the reads of attributes called `names` in the whole module, or in the methods of one class that
+    mention them."""
     return _Collector(module, names).run(within)
 
 
@@ -80,14 +82,19 @@ def _text(node: ast.expr) -> str:
 
 
 class _Collector:
-    def __init__(self, module: Module, names: Collection[str]) -> None:
+    def __init__(self, module: Module, names: frozenset[str]) -> None:
         self.module = module
         self.names = names
         self.classes = {cls.node: cls for cls in module.classes.values()}
         self.reads = AttributeReads()
 
     def run(self, within: Class | None) -> AttributeReads:
-        self._visit(within.node if within else self.module.tree, within, "")
+        if within is None:
+            self._visit(self.module.tree, None, "")
+        else:
+            for method in within.methods.values():
+                if method.name not in _DISPLAY and mentions(self.module, method.node, self.names):
+                    self._visit(method.node, within, receiver_name(method.node))
         return self.reads
 
     def _visit(self, node: ast.AST, cls: Class | None, receiver: str) -> None:

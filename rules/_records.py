@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 
@@ -53,7 +52,7 @@ def is_stand_in(module: Module, function: Function) -> bool:
         function.cls is not None and any(terminal_name(base) == "Protocol" for base in function.cls.node.bases)
     ):
         return True
-    return node.name in _registered_fakes(module) or computes_nothing(function)
+    return computes_nothing(function) or _is_registered(module, node.name)
 
 
 def is_allocation(node: ast.expr) -> bool:
@@ -99,16 +98,7 @@ def _stands_in(name: str) -> bool:
     return any(word in _STAND_IN_WORDS for word in re.split(r"[^a-z0-9]+|_", name.lower()))
 
 
-@lru_cache(maxsize=4)
-def _registered_fakes(module: Module) -> frozenset[str]:
-    """The functions that the module hands to something as a fake or meta kernel."""
-    if b"fake" not in module.source.data and b"meta" not in module.source.data:
-        return frozenset()
-    names: set[str] = set()
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call):
-            fakes = [keyword.value for keyword in node.keywords if keyword.arg and _stands_in(keyword.arg)]
-            if _stands_in(terminal_name(node.func)):
-                fakes += node.args
-            names.update(value.id for value in fakes if isinstance(value, ast.Name))
-    return frozenset(names)
+def _is_registered(module: Module, name: str) -> bool:
+    """Whether the module hands a function of this name to something as a fake or meta kernel."""
+    pattern = rb"(?<![a-z])(?:fake|meta|abstract)(?![a-z])\w*\s*[=(][^=]{0,120}?\b%s\b(?!\s*\()" % name.encode()
+    return re.search(pattern, module.source.data) is not None

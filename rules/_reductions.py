@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from moelint.linter.analysis.module import Function, FunctionNode, Module, terminal_name
+from moelint.rules._mentions import mentions
 
 _SUMS = frozenset({"all_reduce", "allreduce", "psum"})
 _HELPER = re.compile(r"_?maybe_\w*reduce")
@@ -28,8 +30,7 @@ def is_reduce_helper(module: Module, name: str) -> bool:
 def collectives(module: Module, node: FunctionNode) -> Iterator[tuple[ast.Call, Tests]]:
     """The collectives of a function, each with the tests it stands under: those around it and those of earlier
     early returns. Nested functions are left out."""
-    segment = module.source.segment(node)
-    if any(f"{name}(".encode() in segment for name in _SUMS | module.profile.collectives):
+    if mentions(module, node, _SUMS | module.profile.collectives):
         yield from _in_block(module, node.body, ())
 
 
@@ -68,6 +69,7 @@ def only_counts_ranks(test: ast.expr) -> bool:
     return all(_SIZE.search(name) or name in bases for name in names)
 
 
+@lru_cache(maxsize=64)
 def local_values(function: Function) -> dict[str, list[ast.expr]]:
     """Local name -> the expressions bound to it by assignments, tuples of equal length taken apart."""
     found: dict[str, list[ast.expr]] = {}

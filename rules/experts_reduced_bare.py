@@ -60,7 +60,12 @@ class ExpertsReducedBare(Rule):
 
     code = "MOE001"
     family = "reduction"
-    tokens = (("@collectives", "@experts", "reduce"), ("all_reduce(", "@experts", "reduce"))
+    tokens = (
+        ("all_reduce(", "@experts", "maybe_all_reduce"),
+        ("all_reduce(", "@experts", "maybe_reduce"),
+        ("all_reduce(", "@experts", "reduce_results"),
+        ("@collectives", "@experts", "@reduce_helpers"),
+    )
     help = "let the experts' own helper decide whether a sum is still owed"
     roles = ("client", "method")
 

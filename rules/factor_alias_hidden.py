@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import mentions
 from moelint.rules._reads import key_read
 from moelint.rules._records import is_configuration
 
@@ -54,7 +55,9 @@ class FactorAliasHidden(Rule):
     def check(self, module: Module) -> Iterable[Draft]:
         spelled = module.profile.factor
         for function in module.functions:
-            if function.outer is not None or (function.cls is not None and is_configuration(function.cls)):
+            if function.outer is not None or not mentions(module, function.node, spelled):
+                continue
+            if function.cls is not None and is_configuration(function.cls):
                 continue
             segment = module.source.segment(function.node)
             if not any(quote + name.encode() + quote in segment for name in spelled for quote in (b'"', b"'")):

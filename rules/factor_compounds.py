@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import mentions
 
 _SHORT_NAMES = frozenset({"factor", "rsf", "scaling_factor", "routing_factor", "routed_factor"})
 _STREAM = re.compile(r"residual|hidden")
@@ -60,13 +61,11 @@ class FactorCompounds(Rule):
     roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        names = [name.encode() for name in module.profile.factor | _SHORT_NAMES]
+        names = module.profile.factor | _SHORT_NAMES
         for function in module.functions:
-            if function.outer is not None:
+            if function.outer is not None or not mentions(module, function.node, names):
                 continue
             segment = module.source.segment(function.node)
-            if not any(name in segment for name in names):
-                continue
             streams = {p.arg for p in function.parameters() if "residual" in p.arg} if function.cls else set()
             if not streams and b"for " not in segment and b"while " not in segment:
                 continue

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import mentions, walk_mentions
 from moelint.rules._records import is_configuration
 
 
@@ -45,9 +46,14 @@ class FactorDefaultNumber(Rule):
 
     def check(self, module: Module) -> Iterable[Draft]:
         for function in module.functions:
-            if not any(p.arg in module.profile.factor for p in function.parameters()) or _configures(function):
+            if not mentions(module, function.node, module.profile.factor):
                 continue
-            for node, name, value in (*_defaults(module, function), *_replacements(module, function)):
+            if not any(parameter.arg in module.profile.factor for parameter in function.parameters()):
+                continue
+            found = [*_defaults(module, function), *_replacements(module, function)]
+            if found and _configures(function):
+                continue
+            for node, name, value in found:
                 yield Draft(
                     node,
                     f"`{function.name}` falls back to {ast.unparse(value)} for `{name}`, which is the factor of one "
@@ -76,8 +82,8 @@ def _defaults(module: Module, function: Function) -> Iterator[tuple[ast.AST, str
 
 def _replacements(module: Module, function: Function) -> Iterator[tuple[ast.AST, str, ast.expr]]:
     """Numbers that the body puts in place of a missing argument."""
-    names = {parameter.arg for parameter in function.parameters()} & module.profile.factor
-    for node in ast.walk(function.node):
+    names = module.profile.factor & {parameter.arg for parameter in function.parameters()}
+    for node in walk_mentions(module, function.node, names):
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             name, value = terminal_name(node.values[0]), node.values[-1]
         elif isinstance(node, ast.IfExp):

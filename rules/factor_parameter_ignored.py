@@ -9,6 +9,7 @@ from moelint.linter.analysis.module import Function, Module
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._factor_names import FactorNames
+from moelint.rules._mentions import mentions
 from moelint.rules._records import is_stand_in
 
 
@@ -51,11 +52,13 @@ class FactorParameterIgnored(Rule):
 
     def check(self, module: Module) -> Iterable[Draft]:
         for function in module.functions:
+            if not mentions(module, function.node, module.profile.factor):
+                continue
             for parameter in function.parameters():
                 if parameter.arg not in module.profile.factor:
                     continue
                 node = function.node
-                names = FactorNames(node, (parameter.arg,))
+                names = FactorNames(module, node, (parameter.arg,))
                 if any(map(names.used_in, node.body)) or any(map(names.follow().used_in, node.body)):
                     continue
                 if (

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._factor_names import FactorNames
+from moelint.rules._mentions import mentions
 from moelint.rules._outputs import Outputs
 from moelint.rules._paths import Skip, skips
 from moelint.rules._reads import receiver_name
@@ -58,6 +59,8 @@ class FactorSkippedOnPath(Rule):
     def check(self, module: Module) -> Iterable[Draft]:
         spelled = module.profile.factor
         for function in module.functions:
+            if not mentions(module, function.node, spelled):
+                continue
             given = [parameter.arg for parameter in function.parameters() if parameter.arg in spelled]
             if given:
                 yield from _given(module, function, given)
@@ -70,7 +73,7 @@ class FactorSkippedOnPath(Rule):
 
 def _given(module: Module, function: Function, given: list[str]) -> Iterator[Draft]:
     """Ways that leave out the factor that the function was given."""
-    names = FactorNames(function.node, given)
+    names = FactorNames(module, function.node, given)
     for skip, made in _unscaled(module, function, names):
         where = "makes" if skip.branch else "returns"
         yield Draft(
@@ -84,7 +87,7 @@ def _given(module: Module, function: Function, given: list[str]) -> Iterator[Dra
 
 def _owned(module: Module, function: Function, owned: list[str]) -> Iterator[Draft]:
     """Outputs of one call that are returned once with the factor that the object holds and once without."""
-    names = FactorNames(function.node, owned, receiver_name(function.node))
+    names = FactorNames(module, function.node, owned, receiver_name(function.node))
     outputs = Outputs(function)
     for skip, made in _unscaled(module, function, names):
         if not skip.branch and (outputs.is_repeated(made) or _is_scaled(function, names, outputs.bound_to(made))):
@@ -110,9 +113,9 @@ def _is_scaled(function: Function, names: FactorNames, outputs: set[str]) -> boo
 def _unscaled(module: Module, function: Function, names: FactorNames) -> Iterator[tuple[Skip, ast.Call]]:
     """The returns that skip the factor, each with the call that makes what it returns."""
     body = function.node.body
-    if not any(skips(body, names.used_in, lambda _: False)) or is_stand_in(module, function):
+    if not any(skips(body, names.used_in, lambda _: False)) or not any(map(names.follow().used_in, body)):
         return
-    if not any(map(names.follow().used_in, body)):
+    if is_stand_in(module, function):
         return
     outputs = Outputs(function)
     for skip in skips(body, names.used_in, _Entitled(module, outputs)):

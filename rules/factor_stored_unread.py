@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import mentions
 from moelint.rules._reads import attribute_reads, family_of, is_plumbing, key_read, receiver_name
 from moelint.rules._records import bases_are_known, is_record
 
@@ -64,7 +65,7 @@ class FactorStoredUnread(Rule):
         stores = [store for cls in module.classes.values() for store in _unread_in_class(module, cls)]
         if not stores:
             return
-        reads = attribute_reads(module, {store.target.attr for store in stores})
+        reads = attribute_reads(module, frozenset(store.target.attr for store in stores))
         for store in stores:
             attribute = store.target.attr
             if reads.of(attribute, family_of(module, store.cls)):
@@ -97,17 +98,18 @@ def _unread_in_class(module: Module, cls: Class) -> list[_Store]:
     stores = list(_stores(module, cls))
     if not stores:
         return []
-    reads = attribute_reads(module, {store.target.attr for store in stores}, cls)
+    reads = attribute_reads(module, frozenset(store.target.attr for store in stores), cls)
     return [store for store in stores if not reads.of(store.target.attr, (cls,))]
 
 
 def _stores(module: Module, cls: Class) -> Iterator[_Store]:
     spelled = module.profile.factor
-    segment = module.source.segment(cls.node)
-    if not any(name.encode() in segment for name in spelled) or is_record(cls) or not bases_are_known(module, cls):
+    if not mentions(module, cls.node, spelled) or is_record(cls) or not bases_are_known(module, cls):
         return
-    names = spelled | module.flow.aliases.get(cls.qualname, {}).keys()
+    names = frozenset(spelled | module.flow.aliases.get(cls.qualname, {}).keys())
     for method in cls.methods.values():
+        if not mentions(module, method.node, names):
+            continue
         receiver = receiver_name(method.node)
         for statement in ast.walk(method.node):
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _is_neutral(statement.value):

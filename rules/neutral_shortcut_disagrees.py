@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import mentioning_lines
 from moelint.rules._records import is_allocation
 from moelint.rules._reductions import local_values
 from moelint.rules._truth import Outcome, Tests
 
 _VIEWS = 4
+_COMPARISONS = (b"==", b"!=", b" in ")
 
 
 class NeutralShortcutDisagrees(Rule):
@@ -63,13 +65,11 @@ class NeutralShortcutDisagrees(Rule):
     def check(self, module: Module) -> Iterable[Draft]:
         spelled = module.profile.factor
         compared = [
-            name.encode() + operator for name in spelled for operator in (b" == ", b" != ", b" in ", b" not in ")
+            line for line, text in mentioning_lines(module, spelled) if any(sign in text for sign in _COMPARISONS)
         ]
-        if not any(text in module.source.data for text in compared):
-            return
-        for function in module.functions:
-            segment = module.source.segment(function.node) if function.outer is None else b""
-            if b"else" not in segment or not any(text in segment for text in compared):
+        for function in module.functions if compared else ():
+            first, last = function.node.lineno, function.node.end_lineno or 0
+            if function.outer is not None or not any(first <= line <= last for line in compared):
                 continue
             sites = list(_block(function.node.body, (), spelled))
             choices = [site for site in sites if isinstance(site, _Choice)]

@@ -60,7 +60,14 @@ class ReductionAnswerKept(Rule):
 
     code = "MOE002"
     family = "reduction"
-    tokens = (("@collectives", "__init__", "reduc"), ("all_reduce(", "__init__", "reduc"))
+    tokens = (
+        ("is_reduced", "__init__"),
+        (".reduced", "__init__"),
+        ("must_reduce", "__init__"),
+        ("should_reduce", "__init__"),
+        ("needs_reduc", "__init__"),
+        ("_reduced", "__init__", "all_reduce("),
+    )
     help = "ask at the time of the sum, for example with a property"
     roles = ("client", "method", "leaf")
 

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import mentions
 from moelint.rules._reductions import Tests, collectives, local_values
 
 _SWITCH = re.compile(r"(enable_?|do_?|needs?_?|with_?|final_?)?all_?reduce|reduce_(results?|outputs?)|must_reduce\w*")
 _LAYOUT = re.compile(r"(attention|attn)_?dp|dp_?attention|(tp|ep|dp|world)_size|world_size")
+_WORDS = frozenset({"reduce"})
 _EXPERTS = ("moe", "expert", "mlp", "ffn")
 
 
@@ -50,7 +52,14 @@ class ReductionSwitchedOff(Rule):
 
     code = "MOE003"
     family = "reduction"
-    tokens = (("allreduce", "False"), ("all_reduce", "=False", "@experts"), ("reduce_results", "=False", "@experts"))
+    tokens = (
+        ("reduce=False",),
+        ("reduce = False",),
+        ('reduce": False',),
+        ("reduce_results = False",),
+        ("reduce_results=False", "experts(", "attention_dp"),
+        ("reduce_results=False", "experts(", "attn_dp"),
+    )
     help = "compute the switch from the parallel layout"
     roles = ("client", "method")
 
@@ -58,8 +67,7 @@ class ReductionSwitchedOff(Rule):
         for function in module.functions:
             if function.name == "__init__" or function.outer is not None:
                 continue
-            segment = module.source.segment(function.node)
-            if b"False" not in segment or b"reduce" not in segment:
+            if not mentions(module, function.node, _WORDS) or b"False" not in module.source.segment(function.node):
                 continue
             switches = list(_switches(function))
             if not switches:

@@ -13,6 +13,7 @@ from moelint.rules._reads import receiver_name
 
 _COUNT = re.compile(r"_?(n|num|nr)_\w*(shared|fused)\w*")
 _SET = re.compile(rb"\b_?(?:n|num|nr)_\w*(?:shared|fused)\w*[^\n=()]*=(?!=)")
+_OWN_CALL = re.compile(rb"\.(\w+)\(")
 _DEPTH = 3
 _Path = tuple[tuple[ast.If, bool], ...]
 
@@ -71,7 +72,8 @@ class SharedCountSetLate(Rule):
     def check(self, module: Module) -> Iterable[Draft]:
         for cls in module.classes.values():
             init = cls.methods.get("__init__")
-            if init is None or not _SET.search(module.source.segment(init.node)):
+            segment = module.source.segment(init.node) if init is not None else b""
+            if init is None or not _SET.search(segment) or not _calls_own(module, cls, segment):
                 continue
             steps = list(_steps(init.node.body, receiver_name(init.node), ()))
             calls = [step for step in steps if isinstance(step, _Call)]
@@ -86,6 +88,13 @@ class SharedCountSetLate(Rule):
                             init.qualname,
                             ((call.node, "this call reads the count before it is set"),),
                         )
+
+
+def _calls_own(module: Module, cls: Class, segment: bytes) -> bool:
+    """Whether the text of a constructor calls a method of the class or the constructor of a base in this module."""
+    above = list(module.ancestry(cls))
+    own = {name.encode() for ancestor in above for name in ancestor.methods}
+    return bool(own & set(_OWN_CALL.findall(segment))) or any("__init__" in base.methods for base in above[1:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,10 +127,12 @@ def _steps(body: list[ast.stmt], receiver: str, path: _Path) -> Iterator[_Call |
                 yield from _steps(inner, receiver, path)
         elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield from _calls(statement, receiver, path)
-            for node in ast.walk(statement):
-                own = isinstance(node, ast.Attribute) and terminal_name(node.value) == receiver
-                if own and isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    yield _Set(node, node.attr, path)
+            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+            for target in targets:
+                for node in ast.walk(target) if target is not None else ():
+                    stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+                    if stored and isinstance(node, ast.Attribute) and terminal_name(node.value) == receiver:
+                        yield _Set(node, node.attr, path)
 
 
 def _calls(node: ast.AST, receiver: str, path: _Path) -> Iterator[_Call]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from moelint.linter.analysis.events import Scale
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._reductions import local_values
 
 _STACKS = frozenset({"stack", "cat", "concat", "concatenate", "vstack", "tensor", "chunk", "split", "unbind"})
 
@@ -111,14 +112,8 @@ def _taken_apart(function: Function, event: Scale) -> str:
 
 
 def _definitions(function: Function, name: str, before: ast.expr) -> list[ast.expr]:
-    """The values bound to a local by plain assignments before a place, in source order."""
-    found = [
-        node.value
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Assign) and node.lineno < before.lineno
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id == name
-    ]
+    """The values bound to a local before a place, in source order."""
+    found = [value for value in local_values(function).get(name, []) if value.lineno < before.lineno]
     return sorted(found, key=lambda value: value.lineno)
 
 
