@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
 from moelint.linter.analysis.events import AnswerGiven
@@ -76,11 +75,12 @@ def _problem(event: AnswerGiven, module: Module) -> str | None:
     guards = guards_of(module)
     node = guards.formula(event.value, event.function)
     if node in (TRUE, FALSE):
-        literal = isinstance(guards.resolve(event.value, event.function), ast.Constant)
-        return "a literal" if literal and not _is_default(event, module) else None
-    node, _ = guards.decisive(node)
+        literal = guards.literal(event.value, event.function)
+        return "a literal" if literal is not None and not _is_default(event, module) else None
+    _, narrowed = guards.decisive(guards.diagrams.neg(node))
+    node, weakened = guards.decisive(node)
     if guards.says_folded(node):
-        return None
+        return "more than the answer" if narrowed or weakened else None
     kinds = guards.kinds(node)
     words = {WISH: "the experts' wish to fold", "platform": "a platform flag", QUANT: "the quantisation method's type"}
     named = [words[kind] for kind in sorted(kinds) if kind in words]

@@ -61,14 +61,14 @@ class LiteralFoldFlag(Rule):
         for event in module.flow.events:
             if not isinstance(event, FlagSet):
                 continue
-            literal = guards_of(module).resolve(event.value, event.function)
-            if not isinstance(literal, ast.Constant) or _under_wish(event, module):
+            literal = guards_of(module).literal(event.value, event.function)
+            if literal is None or _under_wish(event, module):
                 continue
-            alone = literal.value is False and keeps_factor_to_itself(module, event.function)
+            alone = literal == "False" and keeps_factor_to_itself(module, event.function)
             severity: Severity = "note" if alone else "error"
             yield Draft(
                 event.value,
-                f"`{event.name}` is the literal {literal.value!r} here, whatever the experts chose. With another runner or "
+                f"`{event.name}` is the literal {literal} here, whatever the experts chose. With another runner or "
                 "quantisation method the factor acts twice or never; hand on the experts' answer.",
                 event.qualname,
                 explain(event),

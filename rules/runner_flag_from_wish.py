@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moelint.linter.analysis.events import FlagSet
-from moelint.linter.analysis.guards import ANSWER, WISH
+from moelint.linter.analysis.guards import ANSWER, QUANT, WISH
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._sites import explain, guards_of, helper_name
+
+_DECIDING = frozenset({WISH, ANSWER, QUANT, "platform"})
 
 
 class RunnerFlagFromWish(Rule):
     """Reports a runner that is told to apply the factor because the experts do not wish the router to fold it.
 
     ## What it does
-    Reports a runner's apply flag whose value depends on the experts' wish and not on the router's answer.
+    Reports a runner's apply flag that depends on the experts' wish, a platform or the type of a quantisation method, or
+    that is the router's answer with the wrong sign.
 
     ## Why is this bad?
     The wish is not the act: a router that folds whatever it is told, or an epilogue that multiplies on the same route,
@@ -42,7 +45,7 @@ class RunnerFlagFromWish(Rule):
 
     code = "MOE550"
     family = "runner"
-    tokens = (("@runner_flags", "@wish"),)
+    tokens = (("@runner_flags",),)
     help = "decide by what the router did, not by what the experts wished"
     needs_helpers = True
     roles = ("client", "method")
@@ -52,11 +55,13 @@ class RunnerFlagFromWish(Rule):
         for event in module.flow.events:
             if not isinstance(event, FlagSet) or event.name not in module.profile.runner_flags:
                 continue
-            kinds = guards.kinds(guards.formula(event.value, event.function))
-            if WISH in kinds and ANSWER not in kinds:
+            node, _ = guards.decisive(guards.formula(event.value, event.function))
+            kinds = guards.kinds(node)
+            if kinds & _DECIDING and node != guards.diagrams.neg(guards.answer()):
+                by = "the experts' wish" if WISH in kinds else "something else than the router's answer"
                 yield Draft(
                     event.node,
-                    f"`{event.name}` tells the runner to apply the factor by the experts' wish. A router that folds all "
+                    f"`{event.name}` tells the runner to apply the factor by {by}. A router that folds all "
                     f"the same, or an epilogue of this route, then makes it two; ask `{helper_name(module)}`.",
                     event.qualname,
                     explain(event),

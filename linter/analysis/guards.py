@@ -413,6 +413,21 @@ class Guards:
                 return node
         return node
 
+    def literal(self, node: ast.expr, function: Function | None) -> str | None:
+        """The literal that an expression comes down to, as text; None where anything but literals decides it.
+
+        A test of the factor's neutral values is no literal, although it is taken to be true.
+        """
+        node = self.resolve(node, function)
+        if isinstance(node, ast.Constant):
+            return repr(node.value)
+        truth = self.formula(node, function)
+        if truth not in (TRUE, FALSE) or any(
+            isinstance(part, ast.expr) and self._is_factor(part) for part in ast.walk(node)
+        ):
+            return None
+        return repr(truth == TRUE)
+
     def _is_factor(self, node: ast.expr) -> bool:
         return terminal_name(node) in self.profile.factor and not isinstance(node, ast.Call)
 
