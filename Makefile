@@ -20,7 +20,7 @@ TREE ?= $(SAMPLE)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: lint test style types layers generated unit typeview format generate bench exam clean
+.PHONY: lint test style types layers generated unit typeview format generate bench costs exam clean
 
 # The sample tree is there to be complained about: findings are its success, silence (0) and errors (2) are not.
 lint: $(VENV)/.ready
@@ -70,6 +70,10 @@ generate: $(VENV)/.ready-dev
 # Speed against the peers, on TREE: make bench TREE=.releases/sglang-0.5.23 ARGS=--check
 bench: $(VENV)/.ready-bench
 	$(BIN)/python bench/compare.py --tree $(TREE) $(ARGS)
+
+# Which rules the time goes to, on TREE
+costs: $(VENV)/.ready
+	$(BIN)/python bench/rule_costs.py $(TREE)
 
 # What the rules see in releases and in re-created bugs: make exam ARGS="--releases DIR --check"
 exam: $(VENV)/.ready
