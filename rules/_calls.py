@@ -79,7 +79,8 @@ class Calls:
         for function in self.module.functions:
             if function.outer is None:
                 segment = self.module.source.segment(function.node)
-                if any(spelling in segment for spelling in spellings):
+                defined = f"def {function.name}(".encode()
+                if any(spelling in segment.replace(defined, b"", 1) for spelling in spellings):
                     yield from self._sites_in(function)
 
     def _sites_in(self, function: Function | None) -> list[Site]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from moelint.linter.analysis.module import Function, Module, terminal_name
 
 _WEIGHTS = re.compile(r"weight|(^|_)scores?$|^w$|probs?$")
+_TAIL = re.compile(rb"(:|\.\.\.), *-|:\]|, [a-z_.]+\] *[*/+-]?=")
 _FILLS = frozenset({"fill_", "copy_"})
 
 
@@ -35,7 +36,8 @@ class ColumnWrite:
 
 def column_writes(module: Module, function: Function) -> Iterator[ColumnWrite]:
     """The writes of a function and of those nested in it, in source order."""
-    yield from _in_block(function.node.body, function, ())
+    if _TAIL.search(module.source.segment(function.node)):
+        yield from _in_block(function.node.body, function, ())
 
 
 def names_weights(node: ast.expr, module: Module) -> bool:

@@ -48,7 +48,8 @@ class BiasedCombineWeights(Rule):
         (".topk(", "expert", "sigmoid("),
         (".topk(", "expert", "softmax("),
         ("top_k(", "expert", "bias"),
-        ("gather(", "expert", "bias"),
+        ("argsort(", "expert", "bias"),
+        ("argpartition(", "expert", "bias"),
     )
     help = "choose by the biased scores, weigh by the unbiased ones"
 

@@ -13,10 +13,13 @@ from moelint.rules import _router_words as words
 from moelint.rules._renorm import switches
 from moelint.rules._router import router_facts
 
-_NORM = re.compile(
-    r"renorm|(topk|top_k|route|router|gate|weights?)_norm|norm_(topk|top_k|expert|gat|prob|rout|weight)"
-    r"|normali[sz]e_(topk|top_k|expert|gat|prob|rout|weight)"
+_SWITCH = (
+    r"(renorm|(topk|top_k|route|router|gate|weights?)_norm|norm_(topk|top_k|expert|gat|prob|rout|weight)"
+    r"|normali[sz]e_(topk|top_k|expert|gat|prob|rout|weight))"
 )
+_NORM = re.compile(_SWITCH)
+_OFF = re.compile(_SWITCH.encode() + rb"\w*[\"']?\]?\s*[:=]\s*(False|[A-Z])")
+_SOFTMAX = (b'"softmax"', b"'softmax'", b"SOFTMAX", b".Softmax")
 _SCORE = re.compile(r"scor\w*_(f|fn|func|function|act)|(score|scoring|router_activation|gate_activation)(_\w+)?$")
 _COUNT = re.compile(r"top_?k|experts_per_tok")
 
@@ -69,6 +72,9 @@ class NormalisationSwitchedOff(Rule):
     help = "normalise the chosen weights, or softmax the chosen logits"
 
     def check(self, module: Module) -> Iterable[Draft]:
+        data = module.source.data
+        if not any(word in data for word in _SOFTMAX) or not _OFF.search(data):
+            return
         for settings in _settings(module):
             off = _first(settings, _NORM, _is_off, module)
             soft = _first(settings, _SCORE, _is_softmax, module)

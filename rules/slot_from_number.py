@@ -52,7 +52,7 @@ class SlotFromNumber(Rule):
     tokens = (
         ("weights[:, -", "expert"),
         ("weights[..., -", "expert"),
-        ("@topk_weights", "[:, -1", "shared", "expert"),
+        ("[:, -1", "shared", "expert"),
         ("cat(", "topk_weights", "full("),
         ("cat(", "topk_weights", ".sum("),
     )
@@ -63,17 +63,15 @@ class SlotFromNumber(Rule):
         for function in module.functions:
             if function.outer is not None:
                 continue
-            segment = module.source.segment(function.node)
-            if b"-" in segment or b"cat" in segment or b"pad(" in segment:
-                for node, value in _slot_values(module, function):
-                    number = next((part for part in _operands(value, function) if _is_magic(part, module)), None)
-                    if number is not None:
-                        yield Draft(
-                            node,
-                            f"The weight of the shared slot is computed with `{ast.unparse(number)}`, which fits one "
-                            "checkpoint only. Use the factor of the model that is running.",
-                            function.qualname,
-                        )
+            for node, value in _slot_values(module, function):
+                number = next((part for part in _operands(value, function) if _is_magic(part, module)), None)
+                if number is not None:
+                    yield Draft(
+                        node,
+                        f"The weight of the shared slot is computed with `{ast.unparse(number)}`, which fits one "
+                        "checkpoint only. Use the factor of the model that is running.",
+                        function.qualname,
+                    )
 
 
 def _slot_values(module: Module, function: Function) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -81,6 +79,9 @@ def _slot_values(module: Module, function: Function) -> Iterator[tuple[ast.AST, 
     for write in column_writes(module, function):
         if _is_slot(write, module):
             yield write.statement, write.value
+    segment = module.source.segment(function.node)
+    if not any(word in segment for word in (b"cat(", b"concat", b"pad(")):
+        return
     for node in ast.walk(function.node):
         if not isinstance(node, ast.Call) or not node.args:
             continue

@@ -13,7 +13,6 @@ from moelint.rules._renorm import is_factor, spelled
 from moelint.rules._slots import ColumnWrite, column_writes, names_weights
 
 _FLAG = re.compile(r"^_?(apply|should|use|is|has|fuse|enable|with|need|do)_")
-_TAIL = re.compile(rb"(:|\.\.\.), *-|:\]")
 _MAKES = ("cat(", "concat", "pad(", "full(", "full_like(", "ones(", "ones_like(")
 
 
@@ -60,7 +59,7 @@ class SlotResidueKept(Rule):
 
     def check(self, module: Module) -> Iterable[Draft]:
         for function in module.functions:
-            if function.outer is not None or not _TAIL.search(module.source.segment(function.node)):
+            if function.outer is not None:
                 continue
             writes = list(column_writes(module, function))
             for write in writes:
