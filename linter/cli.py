@@ -43,8 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     import os
 
     gc.disable()
-    code = _guarded(sys.argv[1:])
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # whoever started us closed it
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    code = CLEAN
     try:
+        code = _guarded(sys.argv[1:])
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
@@ -66,12 +70,24 @@ def _guarded(argv: Sequence[str]) -> int:
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ERROR
-    except Exception:
-        import traceback
+    except OSError as error:
+        import errno
 
-        traceback.print_exc()
-        print("moelint: this is a bug in moelint, please report it", file=sys.stderr)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
+            return _bug()
+        print(f"moelint: cannot write: {error.strerror}", file=sys.stderr)
         return ERROR
+    except Exception:
+        return _bug()
+
+
+def _bug() -> int:
+    """Report the exception that is being handled."""
+    import traceback
+
+    traceback.print_exc()
+    print("moelint: this is a bug in moelint, please report it", file=sys.stderr)
+    return ERROR
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -40,9 +40,7 @@ def schema(known: Known, formats: list[str]) -> Schema:
         "description": "Settings of moelint: the table [tool.moelint] of pyproject.toml, or all of moelint.toml.",
         "type": "object",
         "additionalProperties": False,
-        "properties": {
-            key.name: {"description": key.doc, **_default(key), **shapes[key.kind]()} for key in KEYS
-        },
+        "properties": {key.name: {"description": key.doc, **_default(key), **shapes[key.kind]()} for key in KEYS},
     }
 
 

@@ -141,7 +141,7 @@ def _walk(folder: str, excludes: Excludes, unreadable: list[tuple[str, str]], *,
                     name = entry.name
                     if name in excludes.names or (excludes.has_patterns and excludes.covers(prefix + name)):
                         continue
-                    if name.endswith(_SUFFIXES) and (entry.is_file() or _leads_nowhere(entry)):
+                    if name.endswith(_SUFFIXES) and _is_to_be_read(entry):
                         found.append(prefix + name)
                     elif entry.is_dir(follow_symlinks=False):
                         stack.append(prefix + name)
@@ -156,6 +156,10 @@ def _walk(folder: str, excludes: Excludes, unreadable: list[tuple[str, str]], *,
     return found
 
 
-def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
-    """Whether a link is broken, which is worth a word. Pipes and devices, which could block, are passed over."""
-    return entry.is_symlink() and not os.path.exists(entry.path)
+def _is_to_be_read(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a file, or a link that leads nowhere or in a circle, which is worth a word. Pipes and devices,
+    which could block, are passed over."""
+    try:
+        return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
+    except OSError:
+        return True

@@ -187,9 +187,9 @@ def _expand(argv: Sequence[str]) -> Iterator[str]:
             yield from words
         elif word.startswith("@") and len(word) > 1:
             try:
-                with open(word[1:], encoding="utf-8") as stream:
-                    lines = stream.read().splitlines()
-            except (OSError, UnicodeDecodeError) as error:
+                with open(word[1:], encoding="utf-8-sig", errors="surrogateescape") as stream:
+                    lines = stream.read().split("\n")
+            except OSError as error:
                 raise UsageError(f"{word}: cannot read arguments: {error}") from None
             yield from (line for line in lines if line)
         else:

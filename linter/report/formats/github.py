@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from moelint.linter.report.place import Places
 from moelint.linter.report.summary import shown_findings, sorted_diagnostics
-from moelint.linter.report.text import one_line
+from moelint.linter.report.text import one_line, printable
 
 if TYPE_CHECKING:
     from moelint.linter.model import Diagnostic, Finding, Report
@@ -27,14 +27,14 @@ def _finding(finding: Finding, places: Places) -> str:
     region = finding.region
     properties = {
         "title": f"{finding.code} {finding.name}",
-        "file": places.path(finding.path),
+        "file": printable(places.path(finding.path)),
         "line": str(region.line),
         "endLine": str(region.end_line),
     }
     if region.line == region.end_line:  # GitHub takes columns within one line only
         properties |= {"col": str(region.col), "endColumn": str(region.end_col)}
     parts = [one_line(finding.message)]
-    parts += [f"{places.path(place.path)}:{place.region.line}: {one_line(place.message)}" for place in finding.related]
+    parts += [one_line(f"{places.path(place.path)}:{place.region.line}: {place.message}") for place in finding.related]
     if finding.help:
         parts.append(f"help: {one_line(finding.help)}")
     return _command(_COMMANDS[finding.severity], properties, "\n".join(parts))
@@ -42,7 +42,7 @@ def _finding(finding: Finding, places: Places) -> str:
 
 def _diagnostic(item: Diagnostic, places: Places) -> str:
     title = f"{item.code} {'internal error' if item.internal else 'not checked'}"
-    properties = {"title": title, "file": places.path(item.path), "line": str(max(item.line, 1))}
+    properties = {"title": title, "file": printable(places.path(item.path)), "line": str(max(item.line, 1))}
     return _command("error", properties, one_line(item.message))
 
 
