@@ -34,6 +34,7 @@ class Diagrams:
         self._unique: dict[tuple[int, tuple[tuple[int, Node], ...], Node], Node] = {}
         self._and: dict[tuple[Node, Node], Node] = {}
         self._or: dict[tuple[Node, Node], Node] = {}
+        self._meets: dict[tuple[Node, Node], bool] = {}
         self._not: dict[Node, Node] = {FALSE: TRUE, TRUE: FALSE}
         self._support: dict[Node, frozenset[int]] = {FALSE: frozenset(), TRUE: frozenset()}
 
@@ -86,6 +87,21 @@ class Diagrams:
         if done is None:
             done = self._or[key] = self._apply(self.disj, a, b)
         return done
+
+    def intersects(self, a: Node, b: Node) -> bool:
+        """Whether `a and b` can hold, without building it."""
+        if a == FALSE or b == FALSE:
+            return False
+        if a == TRUE or b == TRUE or a == b:
+            return True
+        key = (a, b) if a < b else (b, a)
+        known = self._and.get(key)
+        if known is not None:
+            return known != FALSE
+        found = self._meets.get(key)
+        if found is None:
+            found = self._meets[key] = self._meet(a, b)
+        return found
 
     def minus(self, a: Node, b: Node) -> Node:
         """`a and not b`."""
@@ -267,6 +283,21 @@ class Diagrams:
             self._edges.append(key[1])
             self._default.append(default)
         return node
+
+    def _meet(self, a: Node, b: Node) -> bool:
+        var_a, var_b = self._var[a], self._var[b]
+        if var_a > var_b:
+            a, b, var_a, var_b = b, a, var_b, var_a
+        if var_a < var_b:
+            return self.intersects(self._default[a], b) or any(self.intersects(c, b) for _, c in self._edges[a])
+        rest_a, rest_b = self._default[a], self._default[b]
+        if self.intersects(rest_a, rest_b):
+            return True
+        table = dict(self._edges[b])
+        for value, child in self._edges[a]:
+            if self.intersects(child, table.pop(value, rest_b)):
+                return True
+        return any(self.intersects(rest_a, child) for child in table.values())
 
     def _apply(self, op: Callable[[Node, Node], Node], a: Node, b: Node) -> Node:
         var_a, var_b = self._var[a], self._var[b]

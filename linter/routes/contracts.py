@@ -193,9 +193,8 @@ class Contracts:
         return bool(self._harmless.search(name))
 
     def coarse(self, machine: Machine, condition: Node) -> Node:
-        """A condition seen from outside: only configuration atoms, within the deployment facts."""
-        seen = machine.diagrams.exists(condition, lambda variable: not self.kept(variable))
-        return machine.diagrams.conj(seen, machine.base)
+        """A condition seen from outside: only configuration atoms."""
+        return machine.diagrams.exists(condition, lambda variable: not self.kept(variable))
 
     # names and attributes
 

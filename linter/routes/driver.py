@@ -125,7 +125,7 @@ class _Run:
         self._assume_provenance()
         block = machine.instance(self.cls, "self")
         init = resolve.find_method(machine, self.cls, "__init__")
-        frame = Frame(self.module, Scope(), machine.base, "entry")
+        frame = Frame(self.module, Scope(), TRUE, "entry")
         if init is not None:
             parameters = [*init.node.args.args[1:], *init.node.args.kwonlyargs]
             keywords: dict[str, Guarded] = {

@@ -150,7 +150,7 @@ def _boolean(machine: Machine, node: ast.BoolOp, frame: Frame) -> Guarded:
             if stop != FALSE:
                 found.append((stop, item))
         going = diagrams.conj(going, truth) if conjunction else diagrams.minus(going, truth)
-        if going == FALSE:
+        if not machine.possible(going):
             break
     frame.pc = alive
     return machine.merge(found)
@@ -166,7 +166,7 @@ def _conditional(machine: Machine, node: ast.IfExp, frame: Frame) -> Guarded:
         (diagrams.conj(entry, test), node.body),
         (diagrams.minus(entry, test), node.orelse),
     ):
-        if condition != FALSE:
+        if machine.possible(condition):
             frame.pc = condition
             found += [(diagrams.conj(guard, condition), item) for guard, item in expression(machine, branch, frame)]
     frame.pc = entry

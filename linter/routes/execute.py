@@ -131,11 +131,11 @@ def _if(machine: Machine, node: ast.If, frame: Frame) -> None:
         return
     then, other = diagrams.conj(entry, test), diagrams.minus(entry, test)
     after_then = after_other = FALSE
-    if then != FALSE:
+    if machine.possible(then):
         frame.pc = then
         block(machine, node.body, frame)
         after_then = frame.pc
-    if other != FALSE:
+    if machine.possible(other):
         frame.pc = other
         block(machine, node.orelse, frame)
         after_other = frame.pc

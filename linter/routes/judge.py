@@ -49,7 +49,7 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
     separate questions: they depend on different configuration atoms."""
     machine = analysis.machine
     diagrams = machine.diagrams
-    world = route.pc
+    world = diagrams.conj(route.pc, machine.base)
     for text in analysis.contracts.facts.world:
         narrowed = diagrams.conj(world, facts.condition(machine, text, analysis.contracts.target_text))
         world = narrowed if narrowed != FALSE else world
@@ -71,7 +71,8 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
         elif not (isinstance(value, Const) and value.value is None):
             add(_without_numbers("unknown", f"the result is {str(value)[:80]}"), inside)
     hidden = analysis.contracts.is_hidden
-    refused = diagrams.minus(diagrams.exists(route.entry, hidden), diagrams.exists(route.pc, hidden))
+    entered = diagrams.exists(diagrams.conj(route.entry, machine.base), hidden)
+    refused = diagrams.minus(entered, diagrams.exists(diagrams.conj(route.pc, machine.base), hidden))
     if refused != FALSE:
         add(_without_numbers("refused", _refusal(route)), refused)
     return [Region(outcome, guard) for outcome, guard in found.items()]

@@ -36,7 +36,7 @@ _BOOLISH = re.compile(
     r"|^(skip|return|leave|reduce)_\w*$"
 )
 _LONG_NAME = 160
-_JOIN_SYMBOLS = 2
+_JOIN_SYMBOLS = 1
 
 
 class OutOfBudget(Exception):
@@ -73,7 +73,7 @@ class Machine:
         self.contracts = contracts
         self.diagrams = Diagrams()
         self.base: Node = TRUE
-        """Deployment facts; every path condition starts from their conjunction."""
+        """Deployment facts. Conditions do not carry them; what cannot be under them is dropped where it turns up."""
         self.parts: dict[int, list[tuple[Node, Parts]]] = {}
         self.labels: dict[int, str] = {}
         self.heap: dict[int, dict[str, Guarded]] = {}
@@ -114,6 +114,10 @@ class Machine:
     def assume(self, fact: Node) -> None:
         """Add a deployment fact."""
         self.base = self.diagrams.conj(self.base, fact)
+
+    def possible(self, condition: Node) -> bool:
+        """Whether a condition can hold under the deployment facts."""
+        return self.diagrams.intersects(condition, self.base)
 
     def symbol(self, name: str, kind: ClassValue | str | None = None) -> Symbol:
         if len(name) > _LONG_NAME:
@@ -162,13 +166,11 @@ class Machine:
 
     def within(self, guarded: Guarded, pc: Node) -> Guarded:
         """The alternatives that are possible under `pc`."""
-        if pc == TRUE:
-            return [alternative for alternative in guarded if alternative[0] != FALSE]
-        conj = self.diagrams.conj
+        conj, possible = self.diagrams.conj, self.possible
         result = []
         for guard, value in guarded:
             narrowed = conj(guard, pc)
-            if narrowed != FALSE:
+            if possible(narrowed):
                 result.append((narrowed, value))
         return result
 
@@ -221,7 +223,7 @@ class Machine:
     def set_attribute(self, target: Instance, name: str, value: Guarded, pc: Node) -> None:
         slots = self.heap[target.key]
         old = slots.get(name)
-        if old is None and pc not in (TRUE, self.base):
+        if old is None and pc != TRUE:
             old = [(TRUE, ABSENT)]
         slots[name] = self.written(old, value, pc)
 
@@ -231,7 +233,7 @@ class Machine:
         found = []
         for guard, parts in self.parts[tensor.cell]:
             narrowed = conj(guard, pc)
-            if narrowed != FALSE:
+            if self.possible(narrowed):
                 found.append((narrowed, parts))
         return found
 

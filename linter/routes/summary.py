@@ -58,7 +58,7 @@ class Summaries:
         total = FALSE
         for outcome in outcomes:
             guard = machine.diagrams.conj(outcome.guard, frame.pc)
-            if guard == FALSE:
+            if not machine.possible(guard):
                 continue
             total = machine.diagrams.disj(total, guard)
             found.append((outcome.guard, self._instantiate(machine, router, outcome)))
@@ -97,7 +97,7 @@ class Summaries:
         }
         mark = len(machine.events)
         heap = {key: dict(slots) for key, slots in machine.heap.items()}
-        inner = Frame(frame.module, Scope(), machine.base, "router")
+        inner = Frame(frame.module, Scope(), TRUE, "router")
         qualified = f"{router.cls.qualname}.__call__"
         function = machine.contracts.models.get(qualified) or resolve.find_method(machine, router.cls, "forward")
         assert function is not None
@@ -119,7 +119,8 @@ class Summaries:
         outcomes = []
         for (cls, parts), guard in raw.items():
             coarse = diagrams.exists(guard, lambda variable: not machine.contracts.kept(variable))
-            outcomes.append(Outcome(coarse, cls, parts, self._witness(machine, guard, events)))
+            witness = self._witness(machine, diagrams.conj(guard, machine.base), events)
+            outcomes.append(Outcome(coarse, cls, parts, witness))
         total, overlap = FALSE, False
         for outcome in outcomes:
             overlap = overlap or diagrams.conj(total, outcome.guard) != FALSE

@@ -334,12 +334,7 @@ def should_skip_mlp_all_reduce():
 @model("sglang.srt.layers.moe.utils.post_experts_output_is_complete")
 def post_experts_output_is_complete(*, is_tp_path):
     backend = get_moe_a2a_backend()
-    return (
-        fp4_all_gather()
-        or backend.is_flashinfer()
-        or backend.is_pplx()
-        or backend.is_flashinfer_megamoe()
-    )
+    return fp4_all_gather() or backend.is_flashinfer() or backend.is_pplx() or backend.is_flashinfer_megamoe()
 
 
 @model("sglang.srt.layers.moe.utils.should_skip_post_experts_all_reduce")
