@@ -16,7 +16,7 @@ def route_tests(forward: Function, cls: Class) -> Iterator[ast.expr]:
     """The tests of `forward` under which it returns the result of another method of its class."""
     for statement in ast.walk(forward.node):
         if isinstance(statement, ast.If):
-            for inner in statement.body:
+            for inner in (*statement.body, *statement.orelse):
                 call = inner.value if isinstance(inner, ast.Return) else None
                 if (
                     isinstance(call, ast.Call)

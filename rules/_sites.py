@@ -14,7 +14,9 @@ from moelint.linter.diagram import FALSE, TRUE, Node
 Related = tuple[tuple[ast.AST, str], ...]
 
 _ROUTER_WORDS = ("weight", "score", "prob", "gate_out", "logit")
-_HARMLESS = frozenset({"isfinite", "isnan", "isinstance", "len", "str", "type", "hasattr", "dict", "update", "id"})
+_HARMLESS = frozenset(
+    {"isfinite", "isnan", "isinstance", "len", "str", "type", "hasattr", "dict", "update", "id", "bool"}
+)
 
 
 @lru_cache(maxsize=4)
@@ -195,8 +197,28 @@ def weight_helper_name(module: Module) -> str:
 
 
 def only_validates(event: Event) -> bool:
-    """The statement is an `if` or `assert` that does nothing but refuse bad values."""
+    """The statement does nothing but refuse bad values, or makes up a name that serves for nothing else."""
     statement = event.statement
-    if isinstance(statement, ast.Assert):
+    if isinstance(statement, (ast.Assert, ast.If)):
+        return _refuses(statement)
+    if not isinstance(statement, ast.Assign) or event.function is None:
+        return False
+    names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    body = event.function.node
+    uses = [node for node in ast.walk(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    refusing = {id(part) for node in ast.walk(body) if _refuses(node) for part in ast.walk(node.test)}  # type: ignore[attr-defined]
+    uses = [node for node in uses if node.id in names]
+    return bool(uses) and len(names) == len(statement.targets) and all(id(node) in refusing for node in uses)
+
+
+def _refuses(node: ast.AST) -> bool:
+    """`assert test`, and an `if` of which one branch raises and the other does nothing."""
+    if isinstance(node, ast.Assert):
         return True
-    return isinstance(statement, ast.If) and all(isinstance(inner, ast.Raise) for inner in statement.body)
+    if not isinstance(node, ast.If):
+        return False
+    branches = [[inner for inner in branch if not isinstance(inner, ast.Pass)] for branch in (node.body, node.orelse)]
+    return any(
+        other == [] and branch and all(isinstance(inner, ast.Raise) for inner in branch)
+        for branch, other in (branches, branches[::-1])
+    )

@@ -102,9 +102,10 @@ def _mentions_replication(module: Module, init: Function) -> bool:
 
 def _replication_tests(init: Function) -> Iterator[ast.expr]:
     for node in ast.walk(init.node):
-        if isinstance(node, ast.IfExp) and _replicates(node.body):
-            yield node.test
-        elif isinstance(node, ast.If) and any(_replicates_directly(statement) for statement in node.body):
+        if isinstance(node, ast.IfExp):
+            if _replicates(node.body) != _replicates(node.orelse):
+                yield node.test
+        elif isinstance(node, ast.If) and any(map(_replicates_directly, (*node.body, *node.orelse))):
             yield node.test
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
 from moelint.linter.analysis.events import FlagSet
+from moelint.linter.analysis.guards import WISH
+from moelint.linter.diagram import TRUE
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._self_applied import keeps_factor_to_itself
-from moelint.rules._sites import explain, guards_of
+from moelint.rules._sites import Decision, explain, guards_of
 
 
 class LiteralFoldFlag(Rule):
@@ -79,8 +80,6 @@ class LiteralFoldFlag(Rule):
 
 def _under_wish(event: FlagSet, module: Module) -> bool:
     """`if experts.wish: flag = True` hands the answer on in another form."""
-    return any(
-        guard.positive
-        and any(isinstance(part, ast.Attribute) and part.attr in module.profile.wish for part in ast.walk(guard.test))
-        for guard in event.guards
-    )
+    guards = guards_of(module)
+    decision = Decision(event.guards, module)
+    return decision.node != TRUE and guards.diagrams.implies(decision.node, guards.diagrams.literal(WISH))

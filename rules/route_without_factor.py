@@ -67,7 +67,7 @@ class RouteWithoutFactor(Rule):
         multiplying: dict[Class, dict[str, Scale]] = {}
         for event in module.flow.events:
             if isinstance(event, Scale) and event.power > 0 and event.function and event.function.cls:
-                multiplying.setdefault(event.function.cls, {}).setdefault(event.function.name, event)
+                multiplying.setdefault(event.function.cls, {}).setdefault(event.function.outermost.name, event)
         for cls, sites in multiplying.items():
             any_site = next(iter(sites.values()))
             if not keeps_factor_to_itself(module, any_site.function):
@@ -78,7 +78,7 @@ class RouteWithoutFactor(Rule):
                     yield Draft(
                         run,
                         f"`{method.name}` runs the experts and never multiplies by the routed scaling factor, which "
-                        f"router and experts of this class are not given. Its sibling `{any_site.function.name}` "  # type: ignore[union-attr]
+                        f"router and experts of this class are not given. Its sibling `{next(iter(sites))}` "
                         "multiplies; on this route the routed part lacks the factor.",
                         method.qualname,
                         ((any_site.node, "the sibling multiplies here"), *((s.node, s.text) for s in any_site.trace)),

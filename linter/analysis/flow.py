@@ -200,10 +200,17 @@ class _Walk(Evaluator):
         if isinstance(statement.value, ast.Tuple):
             parts = list(enumerate(statement.value.elts))
         for position, part in parts:
-            value = self.eval(part)
-            if value is not None:
-                returned = value.then(statement, f"returned by `{self.function.name}`").under(self.guards)
-                self.known.note_return(self.function, position, part, returned)
+            self._note_return(statement, position, part, self.eval(part))
+        if isinstance(statement.value, ast.Call):
+            callee = self.known.lookup.callee(statement.value, self.function)
+            for position in self.known.positions.get(callee.function, ()) if callee is not None else ():
+                returned = self.known.returns[callee.function, position]  # type: ignore[union-attr]
+                self._note_return(statement, position, statement.value, returned)
+
+    def _note_return(self, statement: ast.Return, position: int | None, part: ast.expr, value: Value | None) -> None:
+        if value is not None:
+            returned = value.then(statement, f"returned by `{self.function.name}`").under(self.guards)
+            self.known.note_return(self.function, position, part, returned)
 
     def _guarded(self, test: ast.expr, body: Sequence[ast.stmt], kind: GuardKind) -> None:
         kept = self.guards

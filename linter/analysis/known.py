@@ -32,6 +32,8 @@ class Known:
         self.parameters: dict[Function, dict[str, Value]] = {}
         self.returns: dict[tuple[Function, int | None], Value] = {}
         """The factor that a function returns, as a whole (None) or in a position of a tuple."""
+        self.positions: dict[Function, set[int]] = {}
+        """The positions of tuples in which a function returns the factor."""
         self.calls: dict[Function, list[Call]] = {}
         """The calls found in each walked function."""
         self.fresh_names: set[str] = set()
@@ -82,14 +84,14 @@ class Known:
         merged = self._merged(("parameter", function, name), source, value)
         if merged is not None:
             self.parameters.setdefault(function, {})[name] = merged
-            while function.outer is not None:
-                function = function.outer
-            self.fresh_functions.add(function)
+            self.fresh_functions.add(function.outermost)
 
     def note_return(self, function: Function, position: int | None, source: ast.AST, value: Value) -> None:
         merged = self._merged(("return", function, position), source, value)
         if merged is not None:
             self.returns[function, position] = merged
+            if position is not None:
+                self.positions.setdefault(function, set()).add(position)
             self.fresh_names.add(function.name)
 
     def callers(self) -> dict[Function, list[Call]]:

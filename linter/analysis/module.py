@@ -31,6 +31,14 @@ class Function:
     def name(self) -> str:
         return self.node.name
 
+    @property
+    def outermost(self) -> Function:
+        """The function or method that this one is nested in, at any depth; itself if it is not."""
+        function = self
+        while function.outer is not None:
+            function = function.outer
+        return function
+
     def parameters(self) -> list[ast.arg]:
         args = self.node.args
         return [*args.posonlyargs, *args.args, *args.kwonlyargs]

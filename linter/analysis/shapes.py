@@ -12,9 +12,7 @@ _NEUTRAL = (None, 0, 1)
 
 def is_self(node: ast.expr, function: Function) -> bool:
     """Whether an expression is the object whose method `function` is, or is nested in."""
-    while function.outer is not None:
-        function = function.outer
-    args = function.node.args.args
+    args = function.outermost.node.args.args
     return function.cls is not None and bool(args) and isinstance(node, ast.Name) and node.id == args[0].arg
 
 
