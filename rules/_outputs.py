@@ -31,16 +31,13 @@ class Outputs:
                             found.setdefault(part.id, []).append(node.value)
         return found
 
-    def maker(self, returned: ast.Return, body: Iterable[ast.stmt]) -> ast.Call | None:
+    def maker(self, returned: ast.Return, body: Iterable[ast.stmt | ast.expr]) -> ast.Call | None:
         """The call in `body`, before or in `returned`, that makes what is returned; None if nothing makes it there."""
-        inside = next(self._makers([returned]), None)
-        if inside is not None and any(node is inside for statement in body for node in ast.walk(statement)):
-            return inside
+        inside = {id(node) for node in ast.walk(returned)}
+        calls = list(self._makers(body))
         names = self._names(returned.value)
-        for call in self._makers(body):
-            if call.lineno < returned.lineno and (self._binds(call, names) or self._fills(call, names)):
-                return call
-        return None
+        before = (c for c in calls if c.lineno < returned.lineno and (self._binds(c, names) or self._fills(c, names)))
+        return next((call for call in calls if id(call) in inside), next(before, None))
 
     def is_repeated(self, call: ast.Call) -> bool:
         """Whether the function calls the same thing at another place too."""
@@ -63,7 +60,7 @@ class Outputs:
         return names - self.parameters
 
     @staticmethod
-    def _makers(body: Iterable[ast.stmt]) -> Iterator[ast.Call]:
+    def _makers(body: Iterable[ast.stmt | ast.expr]) -> Iterator[ast.Call]:
         for statement in body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Call) and not is_allocation(node):

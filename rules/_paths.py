@@ -13,12 +13,12 @@ class Skip:
     decision whose other side reads."""
 
     statement: ast.Return
-    branch: tuple[ast.stmt, ...] = ()
+    branch: tuple[ast.stmt | ast.expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Branch:
-    body: tuple[ast.stmt, ...]
+    body: tuple[ast.stmt | ast.expr, ...]
 
 
 _Way = _Branch | bool
@@ -57,8 +57,8 @@ class _Walk:
 
     def _statement(self, node: ast.stmt, state: _State) -> _State:
         if isinstance(node, ast.Return):
-            if node.value is not None and not self.reads(node.value) and not self.excused:
-                self._note(node, state)
+            if node.value is not None and not self.excused:
+                self._note(node, state if not self.reads(node.value) else self._chosen(node.value, state))
             return _DEAD
         if isinstance(node, (ast.Raise, ast.Continue, ast.Break)):
             return _DEAD
@@ -77,7 +77,16 @@ class _Walk:
             for handler in node.handlers:
                 after |= self.block(handler.body, state)
             return self.block(node.finalbody, after)
-        return _READ if self.reads(node) else state
+        if not self.reads(node):
+            return state
+        return _READ | self._chosen(node.value, state) if isinstance(node, ast.Assign) else _READ
+
+    def _chosen(self, value: ast.expr, state: _State) -> _State:
+        """The ways through `a if test else b` on which only the other side reads."""
+        if not isinstance(value, ast.IfExp) or True in state or self.reads(value.test) or self.entitled(value.test):
+            return _DEAD
+        sides = (value.body, value.orelse)
+        return frozenset(_Branch((side,)) for side in sides if not self.reads(side))
 
     def _if(self, node: ast.If, state: _State) -> _State:
         if self.reads(node.test) and self.reads(node):

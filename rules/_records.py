@@ -19,9 +19,9 @@ _ALLOCATIONS = ("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "o
 _SHAPES = frozenset({"size", "len", "numel", "dim", "int", "min", "max", "tuple", "list", "element_size", "range"})
 
 
-def is_record(cls: Class) -> bool:
-    """Whether a class only holds values: a configuration, or nothing but a constructor."""
-    return is_configuration(cls) or all(name in _METHODS for name in cls.methods)
+def is_record(module: Module, cls: Class) -> bool:
+    """Whether a class only holds values: a configuration, or nothing but a constructor, its bases here included."""
+    return is_configuration(cls) or all(name in _METHODS for base in module.ancestry(cls) for name in base.methods)
 
 
 def is_configuration(cls: Class) -> bool:

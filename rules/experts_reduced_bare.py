@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
@@ -54,7 +53,8 @@ class ExpertsReducedBare(Rule):
     ```
 
     ## Limits
-    Objects are followed within one module. A collective under a test of anything else than a group size is taken
+    Objects are followed within one module; being told to leave the sum out counts only in frameworks that are known to
+    have helpers for it. A collective under a test of anything else than a group size is taken
     for a decision that somebody made.
     """
 
@@ -75,14 +75,16 @@ class ExpertsReducedBare(Rule):
             for function in module.functions
             for call, tests in collectives(module, function.node)
             if call.args and all(map(only_counts_ranks, tests))
-            for made in islice(_object_calls(function, call.args[0]), 1)
+            for made in _object_calls(function, call.args[0])
         ]
         if not bare:
             return
         evidence = _Evidence(module)
+        reported: set[ast.Call] = set()
         for function, call, made in bare:
-            reason = evidence.about(made, function)
+            reason = evidence.about(made, function) if call not in reported else ""
             if reason:
+                reported.add(call)
                 yield Draft(
                     call,
                     f"`{ast.unparse(call.func)}` sums the result of `{ast.unparse(made.func)}` whatever the experts "
@@ -139,7 +141,7 @@ class _Evidence:
             return f"elsewhere in this module their `{min(self.asked)}` decides"
         if classes & self.undecided or (named and not classes and self.undecided):
             return "they leave the sum out or have done it already, depending on their own state"
-        for value in self._makers(call, function):
+        for value in self._makers(call, function) if self.module.profile.reduce_helpers else ():
             if named and any(
                 keyword.arg and _KEEPS_PARTIAL.search(keyword.arg) and _is_false(keyword.value)
                 for keyword in value.keywords

@@ -109,11 +109,13 @@ def _by_name(node: ast.expr, spelled: frozenset[str]) -> tuple[ast.expr, str] | 
 
 
 def _subject(test: ast.expr) -> ast.expr:
-    """What a test for absence is about: `x` of `not x`, `x is None` and `x is not None`."""
+    """What a test for absence is about: `x` of `not x`, `x is None` and `x is not None`, `x[key]` of `key in x`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return test.operand
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         return test.left
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
+        return ast.copy_location(ast.Subscript(test.comparators[0], test.left, ast.Load()), test)
     return test
 
 

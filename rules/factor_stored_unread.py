@@ -104,7 +104,7 @@ def _unread_in_class(module: Module, cls: Class) -> list[_Store]:
 
 def _stores(module: Module, cls: Class) -> Iterator[_Store]:
     spelled = module.profile.factor
-    if not mentions(module, cls.node, spelled) or is_record(cls) or not bases_are_known(module, cls):
+    if not mentions(module, cls.node, spelled) or is_record(module, cls) or not bases_are_known(module, cls):
         return
     names = frozenset(spelled | module.flow.aliases.get(cls.qualname, {}).keys())
     for method in cls.methods.values():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
-from moelint.linter.analysis.module import Module, terminal_name
+from moelint.linter.analysis.module import Function, Module
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._buffers import Choice, Use, operands, sites, view_of
 from moelint.rules._mentions import mentioning_lines
 from moelint.rules._records import is_allocation
 from moelint.rules._reductions import local_values
@@ -23,7 +23,7 @@ class NeutralShortcutDisagrees(Rule):
     ## What it does
     Looks for two decisions in one function: which of two buffers the experts write, and which one is scaled by the
     factor or returned as it is. Reports the use of a buffer that, for a factor other than 1, may not be the written
-    one.
+    one, and a return for a factor of 1 that has nothing to do with what is scaled otherwise.
 
     ## Why is this bad?
     In the cases between them the function scales a buffer that nobody filled, or returns one that nobody scaled:
@@ -71,14 +71,12 @@ class NeutralShortcutDisagrees(Rule):
             first, last = function.node.lineno, function.node.end_lineno or 0
             if function.outer is not None or not any(first <= line <= last for line in compared):
                 continue
-            sites = list(_block(function.node.body, (), spelled))
-            choices = [site for site in sites if isinstance(site, _Choice)]
-            if not choices:
-                continue
+            found = list(sites(function.node.body, (), spelled))
             bound = local_values(function)
             tests = Tests(bound, spelled)
-            uses = [site for site in sites if isinstance(site, _Use)]
-            for choice in choices:
+            uses = [site for site in found if isinstance(site, Use)]
+            yield from _unrelated(function, uses, tests, bound)
+            for choice in (site for site in found if isinstance(site, Choice)):
                 use = next((use for use in uses if _disagrees(choice, use, tests, bound)), None)
                 if use is not None:
                     yield Draft(
@@ -90,32 +88,30 @@ class NeutralShortcutDisagrees(Rule):
                     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Choice:
-    """One of two buffers is handed to a call that fills it."""
-
-    test: ast.expr
-    then: str
-    other: str
-    outcomes: tuple[Outcome, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Use:
-    """A buffer is scaled by the factor, or returned by a short way."""
-
-    node: ast.expr | ast.stmt
-    buffer: str
-    outcomes: tuple[Outcome, ...]
+def _unrelated(function: Function, uses: list[Use], tests: Tests, bound: dict[str, list[ast.expr]]) -> Iterator[Draft]:
+    for short in uses:
+        for long in uses:
+            if _returns_another(short, long, tests, bound) and not any(
+                _is_fresh(name, bound) and _is_filled(name, function) for name in (short.buffer, long.buffer)
+            ):
+                yield Draft(
+                    short.node,
+                    f"For a factor of 1 this returns `{short.buffer}`, for any other the scaled `{long.buffer}`, and "
+                    "the two have nothing in common. Return what would have been scaled.",
+                    function.qualname,
+                    ((long.node, "this is what is scaled otherwise"),),
+                )
+                break
 
 
-def _disagrees(choice: _Choice, use: _Use, tests: Tests, bound: dict[str, list[ast.expr]]) -> bool:
+def _disagrees(choice: Choice, use: Use, tests: Tests, bound: dict[str, list[ast.expr]]) -> bool:
     """Whether the buffer can be used where the other one was written."""
     if use.buffer not in (choice.then, choice.other) or use.node.lineno < choice.test.lineno:
         return False
-    if not (_is_fresh(choice.then, bound) or _is_fresh(choice.other, bound)):
+    fresh = [_is_fresh(choice.then, bound), _is_fresh(choice.other, bound)]
+    if not (any(fresh) if choice.direct else all(fresh)):
         return False
-    if isinstance(use.node, ast.Call) and tests.names_in(choice.test) & set(map(_buffer, _operands(use.node))):
+    if isinstance(use.node, ast.Call) and tests.names_in(choice.test) & set(map(view_of, operands(use.node))):
         return False
     wrong: Outcome = (choice.test, use.buffer != choice.then)
     outcomes = [*choice.outcomes, *use.outcomes, wrong]
@@ -125,101 +121,45 @@ def _disagrees(choice: _Choice, use: _Use, tests: Tests, bound: dict[str, list[a
 def _is_fresh(name: str, bound: dict[str, list[ast.expr]], depth: int = _VIEWS) -> bool:
     """Whether a local is a fresh tensor or a view of one."""
     return depth > 0 and any(
-        is_allocation(value) or (_buffer(value) not in ("", name) and _is_fresh(_buffer(value), bound, depth - 1))
+        is_allocation(value) or (view_of(value) not in ("", name) and _is_fresh(view_of(value), bound, depth - 1))
         for value in bound.get(name, ())
     )
 
 
-def _buffer(node: ast.expr) -> str:
-    """The local that an expression is a view of."""
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _returns_another(short: Use, long: Use, tests: Tests, bound: dict[str, list[ast.expr]]) -> bool:
+    """Whether a return for a factor of 1 has nothing to do with what is scaled otherwise, though both are made."""
+    if not short.outcomes or tests.can_all_hold(short.outcomes[-1:]) or isinstance(long.node, ast.Call):
+        return False
+    one, two, line = short.buffer, long.buffer, short.node.lineno
+    if one == two or not tests.ask_factor(short.outcomes[-1:]):
+        return False
+    made = [bound.get(name, []) for name in (one, two)]
+    if not all(values and all(value.lineno < line for value in values) for values in made):
+        return False
+    origins = [_origins(name, bound) for name in (one, two)]
+    return one not in origins[1] and two not in origins[0] and not origins[0] & origins[1] & bound.keys()
 
 
-def _block(body: list[ast.stmt], outcomes: tuple[Outcome, ...], spelled: frozenset[str]) -> Iterator[_Choice | _Use]:
-    """The choices and uses of a block in source order, with the tests they stand under."""
-    for statement in body:
-        if isinstance(statement, ast.If):
-            yield from _branches(statement, outcomes)
-            yield from _block(statement.body, (*outcomes, (statement.test, True)), spelled)
-            yield from _block(statement.orelse, (*outcomes, (statement.test, False)), spelled)
-            if isinstance(statement.body[-1], (ast.Return, ast.Raise)):
-                outcomes = (*outcomes, (statement.test, False))
-        elif isinstance(statement, ast.Return) and statement.value is not None:
-            if outcomes and body == [statement] and _buffer(statement.value):
-                yield _Use(statement, _buffer(statement.value), outcomes)
-            yield from _expression(statement.value, outcomes, spelled, returned=True)
-        elif isinstance(statement, (ast.For, ast.While, ast.With, ast.Try)):
-            for inner in (statement.body, getattr(statement, "orelse", []), getattr(statement, "finalbody", [])):
-                yield from _block(inner, outcomes, spelled)
-        else:
-            yield from _expression(statement, outcomes, spelled)
+def _origins(name: str, bound: dict[str, list[ast.expr]]) -> set[str]:
+    """The names whose values a local is made of, directly or not."""
+    found: set[str] = set()
+    stack = [name]
+    while stack:
+        current = stack.pop()
+        if current not in found:
+            found.add(current)
+            values = (value for value in bound.get(current, ()) if not is_allocation(value))
+            parts = (part for value in values for part in ast.walk(value))
+            stack.extend(part.id for part in parts if isinstance(part, ast.Name))
+    return found
 
 
-def _expression(
-    node: ast.AST, outcomes: tuple[Outcome, ...], spelled: frozenset[str], returned: bool = False
-) -> Iterator[_Choice | _Use]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-        return
-    if isinstance(node, ast.IfExp):
-        for part, outcome in ((node.body, True), (node.orelse, False)):
-            inside = (*outcomes, (node.test, outcome))
-            if returned and _buffer(part):
-                yield _Use(part, _buffer(part), inside)
-            yield from _expression(part, inside, spelled)
-        yield from _expression(node.test, outcomes, spelled)
-        return
-    if isinstance(node, ast.Call):
-        for argument in _operands(node):
-            yield from _choices(argument, outcomes)
-    read = _scaled(node, spelled)
-    if read and isinstance(node, (ast.expr, ast.stmt)):
-        yield _Use(node, read, outcomes)
-    for child in ast.iter_child_nodes(node):
-        yield from _expression(child, outcomes, spelled)
-
-
-def _choices(node: ast.expr, outcomes: tuple[Outcome, ...]) -> Iterator[_Choice]:
-    if isinstance(node, ast.IfExp):
-        then, other = _buffer(node.body), _buffer(node.orelse)
-        if then and other and then != other:
-            yield _Choice(node.test, then, other, outcomes)
-        yield from _choices(node.body, (*outcomes, (node.test, True)))
-        yield from _choices(node.orelse, (*outcomes, (node.test, False)))
-
-
-def _branches(node: ast.If, outcomes: tuple[Outcome, ...]) -> Iterator[_Choice]:
-    """The same call on both sides, working on different buffers."""
-    for mine in (part for statement in node.body for part in ast.walk(statement) if isinstance(part, ast.Call)):
-        for beside in (part for statement in node.orelse for part in ast.walk(statement) if isinstance(part, ast.Call)):
-            if terminal_name(mine.func) == terminal_name(beside.func):
-                for one, two in zip(_operands(mine), _operands(beside), strict=False):
-                    if _buffer(one) and _buffer(two) and _buffer(one) != _buffer(two):
-                        yield _Choice(node.test, _buffer(one), _buffer(two), outcomes)
-
-
-def _operands(call: ast.Call) -> list[ast.expr]:
-    """What a call works on: the object of an in-place method, and the arguments."""
-    in_place = isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")
-    owner = [call.func.value] if in_place and isinstance(call.func, ast.Attribute) else []
-    return [*owner, *call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _scaled(node: ast.AST, spelled: frozenset[str]) -> str:
-    """The buffer that a product or a call reads together with the factor: the first one of a call."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        operands = [node.left, node.right]
-    elif isinstance(node, ast.Call):
-        operands = _operands(node)
-    else:
-        return ""
-    if not any(_is_factor(operand, spelled) for operand in operands):
-        return ""
-    return next((_buffer(operand) for operand in operands if not _is_factor(operand, spelled)), "")
-
-
-def _is_factor(node: ast.expr, spelled: frozenset[str]) -> bool:
-    if isinstance(node, ast.IfExp):
-        return _is_factor(node.body, spelled) or _is_factor(node.orelse, spelled)
-    return isinstance(node, (ast.Name, ast.Attribute)) and terminal_name(node) in spelled
+def _is_filled(name: str, function: Function) -> bool:
+    """Whether a local, or a choice with it, is handed to a call or is the object of an in-place one."""
+    for node in ast.walk(function.node):
+        handed: list[ast.expr] = operands(node) if isinstance(node, ast.Call) else []
+        if isinstance(node, ast.IfExp):
+            handed = [node]
+        if any(isinstance(part, ast.Name) and part.id == name for operand in handed for part in ast.walk(operand)):
+            return True
+    return False

@@ -11,7 +11,7 @@ from moelint.linter.rule import Draft, Rule
 from moelint.rules._reads import is_plumbing, receiver_name
 from moelint.rules._reductions import collectives, local_values
 
-_QUESTION = re.compile(rb"\.\w*(reduc\w*\(|reduced)")
+_QUESTION = re.compile(rb"\.\w*(reduc\w*\(|reduced)|[\"']\w*reduced")
 
 
 class ReductionAnswerKept(Rule):
@@ -62,6 +62,7 @@ class ReductionAnswerKept(Rule):
     family = "reduction"
     tokens = (
         ("is_reduced", "__init__"),
+        ('reduced"', "__init__", "all_reduce("),
         (".reduced", "__init__"),
         ("must_reduce", "__init__"),
         ("should_reduce", "__init__"),
@@ -75,31 +76,31 @@ class ReductionAnswerKept(Rule):
         if not _QUESTION.search(module.source.data):
             return
         for cls in module.classes.values():
-            kept = {name: found for name, *found in _kept(module, cls)}
+            kept = {name: (target, question, by) for name, target, question, by in _kept(module, cls)}
             if not kept:
                 continue
+            constructors = _constructors(cls)
             for function in cls.methods.values():
-                if function.name in ("__init__", "__post_init__"):
+                if function in constructors:
                     continue
                 bound = local_values(function)
                 for call, tests in collectives(module, function.node):
                     for name in _tested(tests, bound, receiver_name(function.node)) & kept.keys():
-                        target, question = kept.pop(name)
+                        target, question, constructor = kept.pop(name)
                         yield Draft(
                             target,
                             f"`self.{name}` keeps what `{ast.unparse(question)}` says while the object is built, and "
                             f"`{function.name}` sums or not by it later. The back end may be chosen in between: ask "
                             "at the time of the sum.",
-                            f"{cls.qualname}.__init__",
+                            constructor.qualname,
                             ((call, "this sum depends on the kept answer"),),
                         )
 
 
-def _kept(module: Module, cls: Class) -> Iterator[tuple[str, ast.Attribute, ast.expr]]:
-    """Attributes that a constructor sets from a question to a collaborator: name, target, question."""
-    for name in ("__init__", "__post_init__"):
-        function = cls.methods.get(name)
-        if function is None or not _QUESTION.search(module.source.segment(function.node)):
+def _kept(module: Module, cls: Class) -> Iterator[tuple[str, ast.Attribute, ast.expr, Function]]:
+    """Attributes that a constructor sets from a question to a collaborator: name, target, question, constructor."""
+    for function in _constructors(cls):
+        if not _QUESTION.search(module.source.segment(function.node)):
             continue
         receiver = receiver_name(function.node)
         for node in ast.walk(function.node):
@@ -109,7 +110,28 @@ def _kept(module: Module, cls: Class) -> Iterator[tuple[str, ast.Attribute, ast.
                 if isinstance(target, ast.Attribute) and terminal_name(target.value) == receiver:
                     question = _question(module, cls, function, node.value, receiver)
                     if question is not None:
-                        yield target.attr, target, question
+                        yield target.attr, target, question, function
+
+
+def _constructors(cls: Class) -> list[Function]:
+    """The constructor, and own methods that nobody but the constructor calls."""
+    named = [cls.methods[name] for name in ("__init__", "__post_init__") if name in cls.methods]
+    called = {name: _own_calls(method) for name, method in cls.methods.items()}
+    first = {name for method in named for name in called[method.name]}
+    later = {name for caller, names in called.items() if cls.methods[caller] not in named for name in names}
+    return named + [method for name, method in cls.methods.items() if name in first - later and method not in named]
+
+
+def _own_calls(method: Function) -> set[str]:
+    receiver = receiver_name(method.node)
+    return {
+        node.func.attr
+        for node in ast.walk(method.node)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == receiver
+    }
 
 
 def _question(module: Module, cls: Class, function: Function, value: ast.expr, receiver: str) -> ast.expr | None:
@@ -121,6 +143,9 @@ def _question(module: Module, cls: Class, function: Function, value: ast.expr, r
             asked, is_question = node.func, "reduc" in node.func.attr
         elif isinstance(node, ast.Attribute):
             asked, is_question = node, "reduced" in node.attr
+        elif isinstance(node, ast.Call) and terminal_name(node.func) == "getattr" and _is_text(node.args[1:2]):
+            key = ast.literal_eval(node.args[1])
+            asked, is_question = ast.Attribute(node.args[0], key, ast.Load()), "reduced" in key
         else:
             continue
         chain = list(_chain(asked.value))
@@ -133,6 +158,10 @@ def _question(module: Module, cls: Class, function: Function, value: ast.expr, r
         elif root.id in parameters or root.id in bound:
             return node
     return None
+
+
+def _is_text(nodes: list[ast.expr]) -> bool:
+    return all(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in nodes) and bool(nodes)
 
 
 def _chain(node: ast.expr) -> Iterator[ast.expr]:

@@ -11,8 +11,8 @@ from moelint.linter.analysis.module import Class, Function, Module, terminal_nam
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._reads import receiver_name
 
-_COUNT = re.compile(r"_?(n|num|nr)_\w*(shared|fused)\w*")
-_SET = re.compile(rb"\b_?(?:n|num|nr)_\w*(?:shared|fused)\w*[^\n=()]*=(?!=)")
+_COUNT = re.compile(r"_?(n|num|nr)_\w*(shared|fused)\w*|\w*(shared|fused)\w*_(slots|count|num)")
+_SET = re.compile(rb"(?:shared|fused)\w*[^\n=()]*=(?!=)")
 _OWN_CALL = re.compile(rb"\.(\w+)\(")
 _DEPTH = 3
 _Path = tuple[tuple[ast.If, bool], ...]
@@ -65,6 +65,8 @@ class SharedCountSetLate(Rule):
         ("self.num_fused", "__init__"),
         ("self.n_shared", "__init__"),
         ("self.num_shared", "__init__"),
+        ("fused_slots", "__init__"),
+        ("shared_slots", "__init__"),
     )
     help = "set the count before any method that reads it"
     roles = ("client", "owner", "method", "leaf")

@@ -118,7 +118,10 @@ def _definitions(function: Function, name: str, before: ast.expr) -> list[ast.ex
 
 
 def _returns_tuples(function: Function) -> bool:
-    """Whether every `return` of a function returns a tuple of two or more."""
+    """Whether a function says that it returns a tuple of two or more, or every `return` of it does."""
+    note = function.node.returns
+    if isinstance(note, ast.Subscript) and terminal_name(note.value) in ("tuple", "Tuple"):
+        return isinstance(note.slice, ast.Tuple) and len(note.slice.elts) > 1
     returned: list[ast.expr | None] = []
     stack: list[ast.AST] = [*function.node.body]
     while stack:
