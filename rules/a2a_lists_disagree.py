@@ -21,8 +21,8 @@ class A2aListsDisagree(Rule):
     under which the shared expert is built replicated (`tp_size=1`, `parallel_group="replicated"`).
 
     ## Why is this bad?
-    On an all-to-all route the routed output is complete and belongs to this rank's tokens. A shared expert that is still
-    sharded there adds partial sums of different tokens; one that is replicated elsewhere is counted once per rank.
+    On an all-to-all route the routed output is complete and belongs to this rank's tokens. A shared expert that is
+    still sharded there adds partial sums of different tokens; one that is replicated elsewhere is counted once per rank.
 
     ## Example
     ```python
@@ -87,8 +87,8 @@ def _compare(
     yield Draft(
         decisive,
         f"The all-to-all route is taken for {in_words(guards, taken)}, the shared expert is replicated for "
-        f"{in_words(guards, replicated)}. Where they differ, partial sums of different tokens are added, or one output is "
-        "counted once per rank.",
+        f"{in_words(guards, replicated)}. Where they differ, partial sums of different tokens are added, or one "
+        "output is counted once per rank.",
         forward.qualname,
         tuple((test, "the shared expert is replicated under this test") for test in replicas),
         statement=decisive,

@@ -58,8 +58,8 @@ class ConfigRebuilt(Rule):
                 continue
             yield Draft(
                 event.node,
-                f"`{event.callee}` is rebuilt with the routed scaling factor and without its fold flag. Whoever asks this "
-                "record reads the default and applies the factor again, or leaves 1/factor in a shared slot.",
+                f"`{event.callee}` is rebuilt with the routed scaling factor and without its fold flag. Whoever asks "
+                "this record reads the default and applies the factor again, or leaves 1/factor in a shared slot.",
                 event.qualname,
                 explain(event),
                 statement=event.statement,

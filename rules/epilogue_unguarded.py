@@ -68,7 +68,8 @@ class EpilogueUnguarded(Rule):
             alone = keeps_factor_to_itself(module, event.function)
             severity: Severity = "note" if alone else "error"
             consequence = (
-                "Router and experts are built without it, so it acts once today; the day one of them gets it, it acts twice."
+                "Router and experts are built without it, so it acts once today; the day one of them gets it, it acts "
+                "twice."
                 if alone
                 else "Where the router folded it or the runner applied it, the routed experts count with its square."
             )

@@ -17,8 +17,8 @@ class FoldFlagMissing(Rule):
     not set the flag afterwards either.
 
     ## Why is this bad?
-    The flag's default is "do not fold". With a runner or quantisation method that relies on the fold, nobody applies the
-    factor.
+    The flag's default is "do not fold". With a runner or quantisation method that relies on the fold, nobody applies
+    the factor.
 
     ## Example
     ```python

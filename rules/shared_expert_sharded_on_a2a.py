@@ -23,7 +23,8 @@ class SharedExpertShardedOnA2a(Rule):
 
     ## Why is this bad?
     On the all-to-all route every rank holds complete routed rows of its own tokens. The partial sums of the sharded
-    expert belong to different tokens, so adding and reducing them mixes tokens and counts the routed part once per rank.
+    expert belong to different tokens, so adding and reducing them mixes tokens and counts the routed part once for
+    each rank.
 
     ## Example
     ```python

@@ -21,8 +21,8 @@ class SiblingRoutesDisagree(Rule):
     disagree with the one that asks the helper (or with the first, if none does).
 
     ## Why is this bad?
-    Router and runner are the same for all routes of a class. Where two routes disagree, at least one of them is wrong in
-    some configuration; this is how two-batch overlap shipped the factor squared.
+    Router and runner are the same for all routes of a class. Where two routes disagree, at least one of them is wrong
+    in some configuration; this is how two-batch overlap shipped the factor squared.
 
     ## Example
     ```python
@@ -106,7 +106,7 @@ def _disagreements(routes: dict[str, list[Scale]], module: Module) -> Iterable[D
         yield Draft(
             site.node,
             f"`{route}` multiplies by the routed scaling factor under another condition than its sibling "
-            f"`{reference}`, for the same router and experts. In the configurations where they differ one of them is wrong.",
+            f"`{reference}`, for the same router and experts. Where they differ one of them is wrong.",
             site.qualname,
             tuple(related),
             statement=site.statement,
