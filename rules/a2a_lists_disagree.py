@@ -22,7 +22,8 @@ class A2aListsDisagree(Rule):
 
     ## Why is this bad?
     On an all-to-all route the routed output is complete and belongs to this rank's tokens. A shared expert that is
-    still sharded there adds partial sums of different tokens; one that is replicated elsewhere is counted once per rank.
+    still sharded there adds partial sums of different tokens; one that is replicated elsewhere is counted once per
+    rank.
 
     ## Example
     ```python
