@@ -1,4 +1,4 @@
-"""Build a block by its real `__init__`, with linear stand-ins for its experts and a configuration that repairs itself."""
+"""Build a block by its real `__init__`, with linear stand-ins for its experts and a self-repairing configuration."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _construct(recipe: Recipe, config: Any, factor: float | None) -> tuple[Any, 
     """The block, and whether the factor was handed over as a parameter."""
     by_parameter = False
     arguments: dict[str, Any] = {}
-    for parameter in _parameters(recipe.cls.__init__):
+    for parameter in _parameters(recipe.cls):
         name = parameter.name
         if name in _CONFIG_PARAMETERS:
             arguments[name] = config
@@ -156,8 +156,8 @@ def _construct(recipe: Recipe, config: Any, factor: float | None) -> tuple[Any, 
     return recipe.cls(**arguments), by_parameter
 
 
-def _parameters(function: Any) -> Iterator[inspect.Parameter]:
-    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+def _parameters(cls: Any) -> Iterator[inspect.Parameter]:
+    for parameter in list(inspect.signature(cls.__init__).parameters.values())[1:]:
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             yield parameter
 
@@ -167,7 +167,7 @@ _READS = "_moelint_reads"
 
 def record_reads(config: Any) -> Any:
     """Let a real configuration object remember which fields are read from now on."""
-    cls = type(config)
+    cls: Any = type(config)
 
     def getattribute(self: Any, name: str) -> Any:
         if not name.startswith("_"):

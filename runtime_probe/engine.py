@@ -16,6 +16,7 @@ from moelint.runtime_probe.build import Built, Recipe, build
 from moelint.runtime_probe.describe import describe
 from moelint.runtime_probe.fabricate import FabricatedCall
 from moelint.runtime_probe.frameworks.base import Configuration, Framework
+from moelint.runtime_probe.measure import Rows
 from moelint.runtime_probe.records import FORCED, LATENT, REACHED, UNREACHED, Expected, Job, Measurement, Unit, Weights
 from moelint.runtime_probe.standins import Leaves
 from moelint.runtime_probe.tiny import HIDDEN, OVERLAYS, SHARED_CHANNEL, TOKENS
@@ -35,6 +36,8 @@ class Prepared:
     leaves: Leaves
     blocks: dict[float, Built]
     shared_ids: list[int]
+    linear: set[tuple[str, ...]]
+    """The chains of routes that put out twice as much when every leaf does, with this kind of router."""
 
 
 @dataclass
@@ -50,6 +53,7 @@ class Reference:
     baselines: dict[str, float] = field(default_factory=dict)
     """By kind of router: the routed weight at factor 1 where nothing folds and nothing is fused."""
     hits: set[str] = field(default_factory=set)
+    linear: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
 
 
 class BlockProbe:
@@ -186,7 +190,9 @@ class BlockProbe:
                 blocks[factor] = build(recipe, factor)
             blocks[factor].block.to(self._job.device).eval()
             self._framework.after_build(blocks[factor].block, configuration)
-        return Prepared(recipe, leaves, blocks, self._framework.shared_ids(blocks[factors[-1]].block, configuration))
+        shared_ids = self._framework.shared_ids(blocks[factors[-1]].block, configuration)
+        linear = reference.linear.setdefault(str(configuration.get("router", "")), set())
+        return Prepared(recipe, leaves, blocks, shared_ids, linear)
 
     def _call(self, prepared: Prepared, cls: type, factor: float, entry: str, *, force: bool) -> tuple[Any, list[str]]:
         built = prepared.blocks[factor]
@@ -203,7 +209,7 @@ class BlockProbe:
 
     def _rows(
         self, cls: type, prepared: Prepared, entry: str, force: bool
-    ) -> tuple[tuple[measure.Rows, measure.Rows], bool, list[str]]:
+    ) -> tuple[tuple[Rows, Rows], bool, list[str]]:
         """By factor and token, what arrived of the routed and of the shared part."""
         shared_columns = sorted({*prepared.shared_ids, SHARED_CHANNEL})
         routed_columns = [column for column in range(HIDDEN) if column not in shared_columns]
@@ -215,9 +221,11 @@ class BlockProbe:
             out, hits = self._call(prepared, cls, factor, entry, force=force)
             routed[factor] = out[:, routed_columns].sum(-1).tolist()
             shared[factor] = out[:, shared_columns].sum(-1).tolist()
+        has_shared = bool(leaves.shared_called or prepared.shared_ids)
         if not leaves.experts_called:
             raise Inconclusive("the routed experts were not replaced by stand-ins")
-        has_shared = bool(leaves.shared_called or prepared.shared_ids)
+        if tuple(hits) in prepared.linear:
+            return (routed, shared), has_shared, hits
         leaves.amplitude = 2.0
         try:
             doubled, _ = self._call(prepared, cls, factor, entry, force=force)
@@ -225,6 +233,7 @@ class BlockProbe:
             leaves.amplitude = 1.0
         if not torch.allclose(doubled, 2 * out, rtol=measure.tolerance(self._job.dtype), atol=1e-4):
             raise Inconclusive("the block is not linear in its experts: twice their output is not twice the block's")
+        prepared.linear.add(tuple(hits))
         return (routed, shared), has_shared, hits
 
     def _latent(self, unit: Unit, cls: type, reference: Reference) -> Iterator[Measurement]:

@@ -83,8 +83,8 @@ class _Fabricated(metaclass=_Meta):
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_: object) -> bool:
-        return False
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def __iter__(self) -> Iterator[Any]:
         return iter(())
@@ -142,11 +142,11 @@ def _fabricated(full: str) -> Any:
 
 def _refuse(full: str) -> None:
     """Raise unless a module is being imported, when decorators and constants are made."""
-    frame = sys._getframe(2)
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_filename.startswith(_IMPORTLIB):
             return
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     raise FabricatedCall(f"{full} is not installed here and cannot be made up")
 
 
@@ -205,7 +205,7 @@ def _importer(roots: tuple[str, ...]) -> tuple[str | None, bool]:
     """The place in the target that imports (None: it is not the target), and whether a place above is guarded."""
     place: str | None = None
     first, guarded = True, False
-    frame = sys._getframe(2)
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(_IMPORTLIB) and not name.endswith("importlib/__init__.py"):
@@ -214,15 +214,15 @@ def _importer(roots: tuple[str, ...]) -> tuple[str | None, bool]:
                 place = f"{name}:{frame.f_lineno}"
             first = False
             guarded = guarded or (mine and is_guarded(name, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return place, guarded
 
 
 def _is_feature_test() -> bool:
     """Whether `importlib.util.find_spec` asks, which only wants to know and must hear the truth."""
-    frame = sys._getframe(2)
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_IMPORTLIB):
         if frame.f_code.co_filename == "<frozen importlib.util>":
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False

@@ -148,7 +148,7 @@ def _enter_runtime(cls: type, hidden: Any, stack: contextlib.ExitStack) -> None:
     stack.enter_context(torch.no_grad())
     if hidden.device.type != "cpu":
         return
-    stack.enter_context(mock.patch.object(torch.Tensor, "record_stream", lambda *_: None))
+    stack.enter_context(mock.patch.object(torch.Tensor, "record_stream", _identity))
     stack.enter_context(mock.patch.object(torch, "mm", _widening_mm(torch.mm)))
     streams = {
         "current_stream": lambda *_: Inert(),

@@ -1,10 +1,12 @@
 """Make the process look like another platform while a target is imported, so that its platform constants freeze so.
 
-Only questions about the device are answered; no code of that platform runs, and whatever is measured is called emulated.
+Only questions about the device are answered; no code of that platform runs, and what is measured is called emulated.
 """
 
 from __future__ import annotations
 
+import inspect
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +44,8 @@ class Device:
         return self.warp
 
 
-CUDA = Device("emulated CUDA", "cuda", 90, 9, 0, 32)
+CUDA = Device("emulated CUDA", "cuda", 80, 8, 0, 32)
+"""Ampere: its kernels use no instruction that the Triton interpreter lacks."""
 ROCM = Device("emulated ROCm", "hip", "gfx942", 9, 4, 64, gcnArchName="gfx942")
 
 
@@ -109,7 +112,36 @@ def _emulate_triton(device: Device) -> bool:
             return torch.device("cpu")
 
     driver.set_active(Driver())
+    if _interprets():
+        _list_members_once()
     return True
+
+
+def _interprets() -> bool:
+    """Whether Triton was told to interpret its kernels."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def _list_members_once() -> None:
+    """Triton's interpreter lists the members of its language at every call of a function, which is half of its time."""
+    from triton.runtime import interpreter
+
+    known: dict[int, list[tuple[str, Any]]] = {}
+
+    class Inspect:
+        """The `inspect` of the interpreter, with a memory."""
+
+        def getmembers(self, thing: Any, *predicate: Any) -> list[tuple[str, Any]]:
+            if predicate:
+                return inspect.getmembers(thing, *predicate)
+            if id(thing) not in known:
+                known[id(thing)] = inspect.getmembers(thing)
+            return known[id(thing)]
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inspect, name)
+
+    interpreter.inspect = Inspect()
 
 
 def _answer_custom_ops_on_cpu() -> None:

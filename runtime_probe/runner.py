@@ -28,6 +28,10 @@ _KEPT_PREFIXES = ("MOELINT_PROBE_", "OPENBLAS_", "NVIDIA_", "SGLANG_", "LC_", "L
 Progress = Callable[[str, int, int], None]
 
 
+class NoInterpreter(OSError):
+    """The interpreter that was asked for cannot be started."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a child may use."""
@@ -91,16 +95,19 @@ class _Child:
         self._rest = b""
         self._folder = tempfile.TemporaryDirectory(prefix="moelint-child-", ignore_cleanup_errors=True)
         descriptor = self._records.fileno()
-        self._process = subprocess.Popen(
-            [python, "-s", str(BOOT), "child", str(descriptor), str(limits.memory_bytes)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=self._folder.name,
-            env=environment(self._folder.name, cache),
-            pass_fds=(descriptor,),
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [python, "-s", str(BOOT), "child", str(descriptor), str(limits.memory_bytes)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder.name,
+                env=environment(self._folder.name, cache),
+                pass_fds=(descriptor,),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise NoInterpreter(f"{python}: {error.strerror}") from None
         self._drain = threading.Thread(target=self._keep_tail, daemon=True)
         self._drain.start()
 

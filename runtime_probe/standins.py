@@ -116,8 +116,8 @@ class Inert:
     def __enter__(self) -> Inert:
         return self
 
-    def __exit__(self, *_: object) -> bool:
-        return False
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 class Batch:

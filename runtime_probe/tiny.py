@@ -11,15 +11,20 @@ from moelint.runtime_probe.reading import is_factor
 HIDDEN = 64
 EXPERTS = 16
 TOP_K = 4
-TOKENS = 8
+TOKENS = 4
 VOCABULARY = 128
 SHARED_CHANNEL = HIDDEN - 1
 """The output channel of the separate shared expert. Expert number e has channel e."""
 
-_TOP_K_NAMES = (
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_TOP_K_NAMES = _words(
     "num_experts_per_tok moe_top_k top_k num_experts_per_token moe_topk topk num_selected_experts experts_per_token "
     "moe_k num_activated_experts top_k_experts num_expert_per_tok moe_router_topk num_experts_per_topk"
-).split()
+)
 _SIZES: tuple[tuple[int, str], ...] = (
     (HIDDEN, "hidden_size hidden_dim d_model model_dim n_embd dim"),
     (
@@ -89,18 +94,20 @@ TABLE: dict[str, Any] = {
     "pyramid_num_routed": [EXPERTS] * 8,
 }
 
-UNGROUPED: dict[str, Any] = dict.fromkeys("n_group num_expert_group topk_group num_expert_groups".split(), 1)
+UNGROUPED: dict[str, Any] = dict.fromkeys(_words("n_group num_expert_group topk_group num_expert_groups"), 1)
 SOFTMAX: dict[str, Any] = {
     **dict.fromkeys(_SIGMOID.split(), "softmax"),
     **dict.fromkeys(
-        "moe_router_enable_expert_bias use_expert_bias use_moe_router_bias e_score_correction_bias "
-        "moe_router_use_sigmoid use_routing_bias use_router_bias router_use_bias expert_bias".split(),
+        _words(
+            "moe_router_enable_expert_bias use_expert_bias use_moe_router_bias e_score_correction_bias "
+            "moe_router_use_sigmoid use_routing_bias use_router_bias router_use_bias expert_bias"
+        ),
         False,
     ),
     "topk_method": "greedy",
 }
 NO_SHARED: dict[str, Any] = dict.fromkeys(
-    "n_shared_experts num_shared_experts num_shared_expert moe_num_shared_experts".split(), 0
+    _words("n_shared_experts num_shared_experts num_shared_expert moe_num_shared_experts"), 0
 )
 OVERLAYS: tuple[dict[str, Any], ...] = (
     {},

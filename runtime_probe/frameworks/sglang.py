@@ -35,7 +35,7 @@ from moelint.runtime_probe.tiny import EXPERTS, SOFTMAX, UNGROUPED
 PLATFORMS = ("cuda", "rocm", "hip", "cpu")
 _A2A = {"cuda": "deepep", "rocm": "mori", "hip": "deepep", "cpu": "deepep"}
 _FUNCTIONAL = ("fused_moe", "fused_experts", "outplace_fused_experts", "inplace_fused_experts")
-_SQRT = dict.fromkeys("scoring_func score_function score_func".split(), "sqrtsoftplus")
+_SQRT = dict.fromkeys(["scoring_func", "score_function", "score_func"], "sqrtsoftplus")
 _ROUTERS: dict[str, dict[str, Any]] = {
     "unbiased": SOFTMAX | {"topk_method": "group_limited_greedy"},
     "ungrouped": UNGROUPED,

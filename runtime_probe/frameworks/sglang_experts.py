@@ -38,9 +38,9 @@ class Dispatcher:
 
 
 def make_experts(leaves: Leaves, *, fold: bool, applies: bool) -> type:
-    """The class for one configuration: whether the experts wish the factor folded, and whether the runner applies it."""
+    """The class for one configuration: do the experts wish the factor folded, does their runner apply it."""
 
-    class LinearExperts(nn.Module):  # type: ignore[misc]
+    class LinearExperts(nn.Module):
         """Expert number e puts its weight on channel e."""
 
         should_fuse_routed_scaling_factor_in_topk = fold

@@ -55,7 +55,7 @@ def _parallel(ranks: int) -> dict[str, Any]:
     sizes = {"moe_ep_size": ranks, "tp_size": ranks, "attn_tp_size": ranks}
     ones = dict.fromkeys(("moe_tp_size", "moe_dp_size", "attn_dp_size", "attn_cp_size"), 1)
     own = dict.fromkeys(
-        "tp_rank moe_ep_rank moe_tp_rank attn_tp_rank attn_dp_rank attn_cp_rank attn_dcp_rank".split(), 0
+        ["tp_rank", "moe_ep_rank", "moe_tp_rank", "attn_tp_rank", "attn_dp_rank", "attn_cp_rank", "attn_dcp_rank"], 0
     )
     return {**sizes, **ones, **own, "tp_group": group}
 

@@ -20,8 +20,22 @@ from moelint.runtime_probe.standins import Leaves, SharedExpert, one_hot
 from moelint.runtime_probe.tiny import TABLE
 
 _NOT_FIELDS = frozenset(
-    "quantization_config dtype torch_dtype model_type architectures layer_types scoring_func topk_method prefix "
-    "alt_stream swiglu_limits router_dtype experts_implementation _experts_implementation".split()
+    [
+        "quantization_config",
+        "dtype",
+        "torch_dtype",
+        "model_type",
+        "architectures",
+        "layer_types",
+        "scoring_func",
+        "topk_method",
+        "prefix",
+        "alt_stream",
+        "swiglu_limits",
+        "router_dtype",
+        "experts_implementation",
+        "_experts_implementation",
+    ]
 )
 
 
