@@ -14,7 +14,6 @@ from sglang.srt.layers.quantization.mxfp4_marlin_moe import Mxfp4MarlinMoEMethod
 from sglang.srt.model_executor.model_runner_components.moe_ep_setup import prepare_moe_topk
 from sglang.srt.runtime_context import get_exec
 
-
 # platform: utils/common.py
 
 
@@ -137,7 +136,7 @@ def get_moe_impl_class(quant_config=None):
 @model("sglang.srt.layers.moe.fused_moe_triton.layer.FusedMoE", "sglang.srt.layers.moe.ep_moe.layer.DeepEPMoE")
 def build_experts(*args, **kwargs):
     experts = instance("@FusedMoE", "experts")
-    experts.factor = kwargs.get("routed_scaling_factor", None)
+    experts.factor = kwargs.get("routed_scaling_factor")
     experts.should_fuse_routed_scaling_factor_in_topk = symbol("the experts' method folds the factor", "bool")
     experts.quant_method = symbol("experts.quant_method")
     experts.moe_runner_config = symbol("experts.moe_runner_config")
@@ -149,8 +148,8 @@ def build_experts(*args, **kwargs):
 
 
 def output_is_complete():
-    """An all-to-all combine returns complete rows (layers/moe/token_dispatcher); megamoe replaces the whole block, so its
-    fall-back is the standard, partial path."""
+    """An all-to-all combine returns complete rows (layers/moe/token_dispatcher); megamoe replaces the whole block, so
+    its fall-back is the standard, partial path."""
     backend = get_moe_a2a_backend()
     return not (backend.is_none() or backend.is_megamoe()) or fp4_all_gather()
 
