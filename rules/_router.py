@@ -15,26 +15,11 @@ from moelint.linter.analysis.module import Function, Module, dotted_name, termin
 from moelint.rules import _router_words as words
 from moelint.rules._calls import Calls, bind, calls_of
 from moelint.rules._conditions import EMPTY, Path, atoms, feasible, test_aliases
+from moelint.rules._router_entries import entries_of
 from moelint.rules._router_eval import Expressions
 from moelint.rules._router_operations import is_number
 from moelint.rules._router_values import Code, Index, Leak, Number, Picks, RouterFacts, Row, Step, Tensor, Value, merge
 
-_PICK_WORDS = (
-    b"topk(",
-    b"top_k(",
-    b".gather(",
-    b"take_along_",
-    b"argsort(",
-    b"argpartition(",
-    b"descending",
-    b"approx_max_k(",
-)
-_PICK = re.compile(
-    rb"(?<!self)\.top_?k\(|(?<![\w.])top_?k\(|approx_max_k\(|\.gather\(|take_along_(dim|axis)\(|argsort\(|argpartition\("
-    rb"|sort\([^\n]*descending"
-)
-_SCALE = re.compile(rb"scal|factor|rsf")
-_SCORED = re.compile(rb"scal|factor|rsf|softmax|sigmoid|softplus|scor|bias|statics|correction")
 _FOLLOWED = re.compile(
     rb"topk|top_k|softmax|sigmoid|softplus|gather|take_along|bias|statics|correction|norm|scor|scal|factor|\.sum\("
 )
@@ -47,43 +32,9 @@ def router_facts(module: Module) -> RouterFacts:
     facts = RouterFacts()
     calls = calls_of(module)
     memo: dict[Function, Value | None] = {}
-    for function in _entries(module, calls):
+    for function in entries_of(module, calls):
         _Walk(module, facts, calls, function, {}, memo).run()
     return facts
-
-
-def _entries(module: Module, calls: Calls) -> list[Function]:
-    """The functions that pick or sum, and those that call them."""
-    entries: dict[Function, None] = {}
-    helpers: dict[Function, None] = {}
-    if not _picks(module.source.data) and not _sums(module.source.data):
-        return []
-    for function in module.functions:
-        if function.outer is None:
-            segment = module.source.segment(function.node)
-            picks, sums = _picks(segment), _sums(segment)
-            if picks or sums:
-                helpers[function] = None
-            if picks or (sums and _SCALE.search(segment)):
-                entries[function] = None
-    for function in helpers:
-        for site in calls.of(function):
-            caller = site.function
-            while caller is not None and caller.outer is not None:
-                caller = caller.outer
-            if caller is not None and caller not in entries and _SCORED.search(module.source.segment(caller.node)):
-                entries[caller] = None
-    return list(entries)
-
-
-def _picks(text: bytes) -> bool:
-    """Whether something is chosen by its size, or taken by index: a router module called `self.topk` is not meant."""
-    return any(word in text for word in _PICK_WORDS) and _PICK.search(text) is not None
-
-
-def _sums(text: bytes) -> bool:
-    """Whether something may be normalised."""
-    return (b"sum(" in text or b"normalize(" in text) and b"norm" in text
 
 
 class _Walk(Expressions):
