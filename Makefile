@@ -84,7 +84,7 @@ $(VENV)/.ready: pyproject.toml setup.py
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml setup.py
-	$(PYTHON) tools/venv.py $(VENV) dev
+	$(PYTHON) tools/venv.py $(VENV) dev probe-test
 	@touch $(VENV)/.ready $@
 
 $(VENV)/.ready-bench: pyproject.toml setup.py

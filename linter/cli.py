@@ -26,13 +26,14 @@ Commands:
   baseline   keep what is there today from counting
   diff       compare two runs
   routes     prove who applies the factor on each route
+  probe      run blocks for real and measure them against the policy
   rule       explain a rule
   config     show or explain the configuration
   new-rule   start a rule with its fixtures
 
 moelint COMMAND --help says more; moelint --version names the version.
 """
-_COMMANDS = ("baseline", "diff", "rule", "config", "new-rule", "routes")
+_COMMANDS = ("baseline", "diff", "rule", "config", "new-rule", "routes", "probe")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -150,7 +150,7 @@ def _enter_runtime(cls: type, hidden: Any, stack: contextlib.ExitStack) -> None:
         return
     stack.enter_context(mock.patch.object(torch.Tensor, "record_stream", _identity))
     stack.enter_context(mock.patch.object(torch, "mm", _widening_mm(torch.mm)))
-    streams = {
+    streams: dict[str, Any] = {
         "current_stream": lambda *_: Inert(),
         "stream": lambda *_: contextlib.nullcontext(),
         "is_current_stream_capturing": lambda: False,

@@ -51,7 +51,7 @@ class Transformers(Framework):
     def stand_ins(self, configuration: Mapping[str, Any], leaves: Leaves) -> tuple[type, type]:
         """Experts called with hidden states, expert numbers and weights in whatever order and under whatever names."""
 
-        class Experts(nn.Module):  # type: ignore[misc]
+        class Experts(nn.Module):
             """Tells numbers from weights by their dtype; weights without numbers are one column per expert."""
 
             def __init__(self, *_: Any, **__: Any) -> None:
