@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from moelint.linter.analysis.events import Guard
 from moelint.linter.analysis.guards import ANSWER, FLAG, OTHER, QUANT, TOLD, WISH, Guards
 from moelint.linter.analysis.module import Function, Module
-from moelint.linter.diagram import FALSE, TRUE, Node
+from moelint.linter.diagram import FALSE, TRUE, Node, Value
 from moelint.linter.profile import Profile
 from moelint.linter.source import Source
 
@@ -62,7 +62,7 @@ def formula(test: str) -> tuple[Guards, Node]:
     return probed(in_method(f"probe({test})"))
 
 
-ATOMS = {
+ATOMS: dict[str, tuple[str, tuple[Value, ...]]] = {
     "is_folded(config)": (ANSWER, (True,)),
     "self.folded_in_router": (ANSWER, (True,)),
     "self.experts.wishes_fold": (WISH, (True,)),
@@ -152,16 +152,21 @@ STORED = {
     "property": ("probe(not self.done)", "@property\ndef done(self):\n    return is_folded(self.config)\n", "pass"),
     "property with returns": (
         "probe(not self.done)",
-        "@property\ndef done(self):\n    if self.factor is None:\n        return True\n    return is_folded(self.config)\n",
+        "@property\n"
+        "def done(self):\n    if self.factor is None:\n        return True\n    return is_folded(self.config)\n",
         "pass",
     ),
     "method": ("probe(self.owed())", "def owed(self):\n    return not is_folded(self.config)\n", "pass"),
     "method with an argument": ("probe(self.neg(is_folded(x)))", "def neg(self, a):\n    return not a\n", "pass"),
     "static method": ("probe(self.neg(is_folded(x)))", "@staticmethod\ndef neg(a):\n    return not a\n", "pass"),
-    "method with a default": ("probe(self.owed(x))", "def owed(self, x, a=True):\n    return a and not is_folded(x)\n", "pass"),
+    "method with a default": (
+        "probe(self.owed(x))",
+        "def owed(self, x, a=True):\n    return a and not is_folded(x)\n",
+        "pass",
+    ),
     "method of an attribute": ("probe(not self.asker.ask(x))", "", "self.asker = Asker()"),
     "attribute of an attribute": ("probe(not self.asker.done)", "", "self.asker = Asker()"),
-}  # fmt: skip
+}
 ASKER = """
 class Asker:
     def __init__(self):
