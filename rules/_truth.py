@@ -1,4 +1,4 @@
-"""Tests as boolean functions, for a factor other than 1: can some outcomes occur together?"""
+"""Conditions as boolean functions, for a factor other than 1: can some outcomes occur together?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Outcome = tuple[ast.expr, bool]
 """A test and how it comes out."""
 
 
-class Tests:
+class Conditions:
     """Boolean functions of the tests of one function. Locals with one value are looked into; a test whether there is
     a factor worth the name is answered with yes."""
 

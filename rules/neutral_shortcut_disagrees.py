@@ -11,7 +11,7 @@ from moelint.rules._buffers import Choice, Use, operands, sites, view_of
 from moelint.rules._mentions import mentioning_lines
 from moelint.rules._records import is_allocation
 from moelint.rules._reductions import local_values
-from moelint.rules._truth import Outcome, Tests
+from moelint.rules._truth import Conditions, Outcome
 
 _VIEWS = 4
 _COMPARISONS = (b"==", b"!=", b" in ")
@@ -73,7 +73,7 @@ class NeutralShortcutDisagrees(Rule):
                 continue
             found = list(sites(function.node.body, (), spelled))
             bound = local_values(function)
-            tests = Tests(bound, spelled)
+            tests = Conditions(bound, spelled)
             uses = [site for site in found if isinstance(site, Use)]
             yield from _unrelated(function, uses, tests, bound)
             for choice in (site for site in found if isinstance(site, Choice)):
@@ -88,7 +88,9 @@ class NeutralShortcutDisagrees(Rule):
                     )
 
 
-def _unrelated(function: Function, uses: list[Use], tests: Tests, bound: dict[str, list[ast.expr]]) -> Iterator[Draft]:
+def _unrelated(
+    function: Function, uses: list[Use], tests: Conditions, bound: dict[str, list[ast.expr]]
+) -> Iterator[Draft]:
     for short in uses:
         for long in uses:
             if _returns_another(short, long, tests, bound) and not any(
@@ -104,7 +106,7 @@ def _unrelated(function: Function, uses: list[Use], tests: Tests, bound: dict[st
                 break
 
 
-def _disagrees(choice: Choice, use: Use, tests: Tests, bound: dict[str, list[ast.expr]]) -> bool:
+def _disagrees(choice: Choice, use: Use, tests: Conditions, bound: dict[str, list[ast.expr]]) -> bool:
     """Whether the buffer can be used where the other one was written."""
     if use.buffer not in (choice.then, choice.other) or use.node.lineno < choice.test.lineno:
         return False
@@ -126,7 +128,7 @@ def _is_fresh(name: str, bound: dict[str, list[ast.expr]], depth: int = _VIEWS) 
     )
 
 
-def _returns_another(short: Use, long: Use, tests: Tests, bound: dict[str, list[ast.expr]]) -> bool:
+def _returns_another(short: Use, long: Use, tests: Conditions, bound: dict[str, list[ast.expr]]) -> bool:
     """Whether a return for a factor of 1 has nothing to do with what is scaled otherwise, though both are made."""
     if not short.outcomes or tests.can_all_hold(short.outcomes[-1:]) or isinstance(long.node, ast.Call):
         return False

@@ -19,6 +19,8 @@ _PICK = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_", "
 _COLUMN_CALLS = _JOIN | _OVERWRITE | _PICK | {"pad", "where"}
 _FULL = frozenset({"new_full", "full", "full_like"})
 _ONES = frozenset({"ones", "ones_like", "new_ones"})
+_VIEWS = 4
+"""How many local names for a part of the weights are looked through; a name may be bound to a part of itself."""
 
 
 class Sinks(ABC):
@@ -122,19 +124,19 @@ class Sinks(ABC):
     def is_weights(self, node: ast.expr) -> bool:
         return terminal_name(node) in self.profile.topk_weights
 
-    def is_slot_column(self, node: ast.expr) -> bool:
+    def is_slot_column(self, node: ast.expr, depth: int = _VIEWS) -> bool:
         """`topk_weights[:, -1]`, `topk_weights.narrow(1, k, n)`, and a local name for one of them."""
         if isinstance(node, ast.Subscript):
-            return (self.is_weights(node.value) and last_columns(node.slice)) or self._names_column(node.value)
+            return (self.is_weights(node.value) and last_columns(node.slice)) or self._names_column(node.value, depth)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return node.func.attr in ("narrow", "select") and self.is_weights(node.func.value)
-        return self._names_column(node)
+        return self._names_column(node, depth)
 
-    def _names_column(self, node: ast.expr) -> bool:
-        if not isinstance(node, ast.Name) or self.is_weights(node):
+    def _names_column(self, node: ast.expr, depth: int) -> bool:
+        if depth == 0 or not isinstance(node, ast.Name) or self.is_weights(node):
             return False
         bound = self.module.definitions(self.function).get(node.id, [])
-        return len(bound) == 1 and not isinstance(bound[0], ast.Name) and self.is_slot_column(bound[0])
+        return len(bound) == 1 and not isinstance(bound[0], ast.Name) and self.is_slot_column(bound[0], depth - 1)
 
     def real_name(self, callee: ast.expr) -> str:
         """What a callee is called where it is defined: through a local alias and `import ... as`."""
