@@ -247,7 +247,7 @@ class Evaluator(Sinks):
         real = self.real_name(node.func)
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
         received = self.eval(receiver) if receiver is not None else None
-        if isinstance(node.func, ast.Call):
+        if not name or isinstance(node.func, ast.Call):
             self.eval(node.func)
         keywords, carried = self._keywords(node)
         tainted: list[Argument] = []
