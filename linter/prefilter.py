@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Gated = tuple[frozenset[bytes], Conjunction]
     """The leading tokens that are part of a conjunction's tokens, and its other tokens, the rarest first."""
 
-_CONTEXT = 4
+_CONTEXT = 3
 """How many bytes beside a stem are compared first."""
 
 
@@ -88,23 +88,19 @@ class Leads:
     def __init__(self, cover: Mapping[bytes, Sequence[bytes]], shares: Mapping[bytes, float]) -> None:
         self._shares = shares
         self._tokens = [token for tokens in cover.values() for token in tokens]
-        self._searches = [(stem, *_context(stem, tokens), _by_offset(stem, tokens)) for stem, tokens in cover.items()]
+        self._searches = [_Search(stem, tokens) for stem, tokens in cover.items()]
 
     @property
     def stems(self) -> tuple[bytes, ...]:
-        return tuple(search[0] for search in self._searches)
+        return tuple(search.stem for search in self._searches)
 
     def search(self, data: bytes) -> set[bytes]:
         """The leading tokens in `data`; if none is, no conjunction can be."""
         found: set[bytes] = set()
-        for stem, start, end, contexts, by_offset in self._searches:
-            at = data.find(stem)
-            while at >= 0:
-                if data[at + start : at + end] in contexts:
-                    for offset, tokens in by_offset:
-                        if at >= offset and data.startswith(tokens, at - offset):
-                            found.update(token for token in tokens if data.startswith(token, at - offset))
-                at = data.find(stem, at + 1)
+        for search in self._searches:
+            at = data.find(search.stem)
+            if at >= 0:
+                search.collect(data, at, found)
         return found
 
     def gate(self, conjunction: Conjunction) -> Gated:
@@ -143,21 +139,37 @@ def _all_in(tokens: Conjunction, data: bytes, seen: dict[bytes, bool]) -> bool:
     return True
 
 
-def _context(stem: bytes, tokens: Sequence[bytes]) -> tuple[int, int, frozenset[bytes]]:
-    """Where, seen from a stem that was found, to look at a few bytes, and which these must be in one of the tokens."""
-    places = [(token, token.find(stem)) for token in tokens]
-    before = min(offset for _, offset in places)
-    after = min(len(token) - offset for token, offset in places) - len(stem)
-    if before >= after:
-        start, end = -min(before, _CONTEXT), 0
-    else:
-        start, end = len(stem), len(stem) + min(after, _CONTEXT)
-    return start, end, frozenset(token[offset + start : offset + end] for token, offset in places)
+class _Search:
+    """The search for one stem and the tokens it stands for."""
 
+    __slots__ = ("_after", "_before", "_by_offset", "_end", "_others", "_whole", "stem")
 
-def _by_offset(stem: bytes, tokens: Iterable[bytes]) -> list[tuple[int, tuple[bytes, ...]]]:
-    """The tokens by the place where the stem is in them."""
-    groups: dict[int, list[bytes]] = {}
-    for token in tokens:
-        groups.setdefault(token.find(stem), []).append(token)
-    return [(offset, tuple(group)) for offset, group in sorted(groups.items())]
+    def __init__(self, stem: bytes, tokens: Iterable[bytes]) -> None:
+        self.stem = stem
+        self._end = len(stem)
+        self._whole = tuple(token for token in tokens if token == stem)
+        places = {token: token.find(stem) for token in tokens if token != stem}
+        end = self._end
+        before = {token for token, offset in places.items() if offset >= _CONTEXT}
+        after = {token for token, offset in places.items() if len(token) - offset - end >= _CONTEXT} - before
+        self._before = frozenset(token[places[token] - _CONTEXT : places[token]] for token in before)
+        self._after = frozenset(token[places[token] + end : places[token] + end + _CONTEXT] for token in after)
+        self._others = tuple(places.keys() - before - after)
+        groups: dict[int, list[bytes]] = {}
+        for token in sorted(before | after):
+            groups.setdefault(places[token], []).append(token)
+        self._by_offset = [(offset, tuple(group)) for offset, group in groups.items()]
+
+    def collect(self, data: bytes, at: int, found: set[bytes]) -> None:
+        """Add the tokens in `data` to `found`; the stem was found `at` first."""
+        found.update(self._whole)
+        found.update(token for token in self._others if token in data)
+        if not self._by_offset:
+            return
+        stem, end, before, after, find = self.stem, self._end, self._before, self._after, data.find
+        while at >= 0:
+            if data[at - _CONTEXT : at] in before or data[at + end : at + end + _CONTEXT] in after:
+                for offset, tokens in self._by_offset:
+                    if data.startswith(tokens, at - offset):
+                        found.update(token for token in tokens if data.startswith(token, at - offset))
+            at = find(stem, at + 1)

@@ -37,7 +37,17 @@ def cover(conjunctions: Iterable[Conjunction], shares: Mapping[bytes, float], kn
         stem = _longest(best, tokens)
         found[stem] = sorted({*found.get(stem, ()), *tokens})
         open_.difference_update(holders[best])
-    return found
+    return _merged(found)
+
+
+def _merged(found: Cover) -> Cover:
+    """The same tokens with fewer stems: one whose tokens all hold another stem is not needed."""
+    merged = dict(found)
+    for stem in found:
+        host = next((other for other in merged if other != stem and all(other in t for t in merged[stem])), None)
+        if host is not None:
+            merged[host] = sorted({*merged[host], *merged.pop(stem)})
+    return merged
 
 
 def minimal(conjunctions: Iterable[Conjunction]) -> list[Conjunction]:

@@ -25,6 +25,17 @@ GOOD = BAD.replace("=True", "=self.experts.should_fuse_routed_scaling_factor_in_
 BROKEN = BAD.replace("class Block:", "class Block")
 HIDDEN = BAD.replace("=True,", "=True,  # moelint: ignore[literal-fold-flag] -- test")
 PLAIN = "x = 1\n"
+OPTIONS = (
+    ("--select", "guards"),
+    ("--ignore", "literal-fold-flag"),
+    ("--ignore", "suppression"),
+    ("--profile", "generic"),
+    ("--profile", "vllm"),
+    ("--config", "plain.toml"),
+    ("--config", "strict.toml"),
+    ("--config", "mild.toml"),
+    ("--config", "partly.toml"),
+)
 KINDS = (BAD, GOOD, BROKEN, HIDDEN, PLAIN)
 
 
@@ -130,28 +141,28 @@ def test_a_moved_project_keeps_its_answers_and_their_paths(monkeypatch: pytest.M
     assert same(run(), run("--no-cache"))
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ("--select", "guards"),
-        ("--ignore", "literal-fold-flag"),
-        ("--ignore", "suppression"),
-        ("--profile", "generic"),
-        ("--profile", "vllm"),
-        ("--config", "strict.toml"),
-        ("--config", "mild.toml"),
-        ("--config", "partly.toml"),
-    ],
-)
+@pytest.mark.parametrize("argv", OPTIONS)
 def test_other_options_have_other_answers(argv: tuple[str, ...]) -> None:
-    tree()
-    Path("strict.toml").write_text("require-reason = true\n")
-    Path("mild.toml").write_text('severity = { all = "note" }\n')
-    Path("partly.toml").write_text('per-file-ignores = { "src/m0.py" = ["all"] }\n')
+    _configured_tree()
     run()
     for _ in range(2):
         assert same(run(*argv), run(*argv, "--no-cache"))
     assert same(run(), run("--no-cache"))
+
+
+def test_runs_with_many_options_share_a_folder() -> None:
+    _configured_tree()
+    for argv in OPTIONS * 2:
+        assert same(run(*argv), run(*argv, "--no-cache")), argv
+
+
+def _configured_tree() -> None:
+    tree()
+    write("src/unreasoned.py", HIDDEN.replace(" -- test", ""))
+    Path("plain.toml").write_text("")
+    Path("strict.toml").write_text("require-reason = true\n")
+    Path("mild.toml").write_text('severity = { all = "note" }\n')
+    Path("partly.toml").write_text('per-file-ignores = { "src/m0.py" = ["all"] }\n')
 
 
 def test_files_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

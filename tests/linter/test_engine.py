@@ -224,6 +224,7 @@ def test_trees_die_with_their_use_while_the_collector_is_off() -> None:
         code = "T008"
 
         def check(self, module: Module) -> Iterable[Draft]:
+            module.__dict__["fact"] = module  # facts refer to each other and to their module
             seen.extend([weakref.ref(module), *(weakref.ref(cls.node) for cls in module.classes.values())])  # type: ignore[list-item]
             return super().check(module)
 
