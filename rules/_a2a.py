@@ -28,6 +28,33 @@ def route_tests(forward: Function, cls: Class) -> Iterator[ast.expr]:
                     yield statement.test
 
 
+def all_to_all_methods(cls: Class, guards: Guards) -> set[str]:
+    """The methods that `forward` hands on to only where there is an all-to-all back end, and the `op_*` stages; empty
+    where the class has no `forward` to tell."""
+    forward = guards.module.function("forward", cls)
+    if forward is None:
+        return set()
+    found = {name for name in cls.methods if name.startswith("op_")}
+    _collect(forward.node.body, TRUE, forward, guards, found)
+    return found
+
+
+def _collect(body: list[ast.stmt], condition: Node, forward: Function, guards: Guards, found: set[str]) -> None:
+    diagrams = guards.diagrams
+    for statement in body:
+        if isinstance(statement, ast.If):
+            test = guards.formula(statement.test, forward)
+            _collect(statement.body, diagrams.conj(condition, test), forward, guards, found)
+            _collect(statement.orelse, diagrams.minus(condition, test), forward, guards, found)
+            if statement.body and isinstance(statement.body[-1], ast.Return):
+                condition = diagrams.minus(condition, test)
+        elif isinstance(statement, ast.Return) and isinstance(statement.value, ast.Call):
+            callee = statement.value.func
+            without = diagrams.restrict(diagrams.exists(condition, lambda variable: variable != A2A), {A2A: "none"})
+            if isinstance(callee, ast.Attribute) and without == FALSE:
+                found.add(callee.attr)
+
+
 def back_ends(guards: Guards, tests: Iterable[ast.expr], function: Function) -> Node:
     """The set of all-to-all back ends that the tests single out; a test that holds without one is turned round."""
     result = FALSE

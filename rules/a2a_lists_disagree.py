@@ -22,8 +22,7 @@ class A2aListsDisagree(Rule):
 
     ## Why is this bad?
     On an all-to-all route the routed output is complete and belongs to this rank's tokens. A shared expert that is
-    still sharded there adds partial sums of different tokens; one that is replicated elsewhere is counted once per
-    rank.
+    still sharded there adds partial sums of different tokens.
 
     ## Example
     ```python
@@ -54,7 +53,8 @@ class A2aListsDisagree(Rule):
     ```
 
     ## Limits
-    Lists that are kept in other modules are compared by name only, and tests that do not name a back end are left out.
+    A shared expert that is replicated for more back ends is not reported: their combine may complete the routed output
+    too. Lists that are kept in other modules are compared by name only, and tests that name no back end are left out.
     """
 
     code = "MOE602"
@@ -82,14 +82,15 @@ def _compare(
 ) -> Iterator[Draft]:
     taken = back_ends(guards, routes, forward)
     replicated = back_ends(guards, replicas, init)
-    if taken in (TRUE, FALSE) or replicated in (TRUE, FALSE) or taken == replicated:
+    uncovered = guards.diagrams.conj(taken, guards.diagrams.neg(replicated))
+    if taken in (TRUE, FALSE) or replicated in (TRUE, FALSE) or uncovered == FALSE:
         return
     decisive = next(test for test in routes if back_ends(guards, [test], forward) != FALSE)
     yield Draft(
         decisive,
         f"The all-to-all route is taken for {in_words(guards, taken)}, the shared expert is replicated for "
-        f"{in_words(guards, replicated)}. Where they differ, partial sums of different tokens are added, or one "
-        "output is counted once per rank.",
+        f"{in_words(guards, replicated)}. For {in_words(guards, uncovered)} partial sums of different tokens are "
+        "added to complete rows.",
         forward.qualname,
         tuple((test, "the shared expert is replicated under this test") for test in replicas),
         statement=decisive,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from moelint.linter.analysis.events import FlagSet, Handed
-from moelint.linter.rule import Draft, Module, Rule
+from moelint.linter.rule import Draft, Module, Rule, terminal_name
 from moelint.rules._sites import explain
 
 
@@ -87,5 +88,12 @@ def _has_experts_with_factor(family: set[str], module: Module) -> bool:
         and event.function.cls is not None
         and event.function.cls.qualname in family
         and event.callee in module.profile.constructors - module.profile.routers
+        and _builds_experts(event.statement, module)
         for event in module.flow.events
     )
+
+
+def _builds_experts(statement: ast.stmt, module: Module) -> bool:
+    """`self.experts = ...`: a record that carries the factor elsewhere cannot rely on a fold."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(terminal_name(target) in module.profile.experts for target in targets)

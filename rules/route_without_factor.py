@@ -104,14 +104,23 @@ def _is_run(call: ast.Call) -> bool:
 
 
 def _reaches(method: Function, cls: Class, sites: set[str]) -> bool:
-    """Whether the method multiplies itself, or in a method of the class that it calls or that calls it."""
-    if method.name in sites:
-        return True
-    called = {
+    """Whether the method multiplies itself, or in a method of the class that it calls or that calls it, at any
+    distance."""
+    calls = {name: _called(other) & cls.methods.keys() for name, other in cls.methods.items()}
+    for step in (calls, {name: {caller for caller in calls if name in calls[caller]} for name in calls}):
+        pending, seen = [method.name], {method.name}
+        while pending:
+            for name in step.get(pending.pop(), set()) - seen:
+                seen.add(name)
+                pending.append(name)
+        if seen & sites:
+            return True
+    return False
+
+
+def _called(method: Function) -> set[str]:
+    return {
         node.func.attr
         for node in ast.walk(method.node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
-    if called & sites:
-        return True
-    return any(other.name in sites and f".{method.name}(" in ast.unparse(other.node) for other in cls.methods.values())

@@ -9,6 +9,7 @@ from moelint.linter.analysis.events import Scale, flattened
 from moelint.linter.analysis.module import Class
 from moelint.linter.diagram import FALSE, Node
 from moelint.linter.rule import Draft, Module, Rule
+from moelint.rules._a2a import all_to_all_methods
 from moelint.rules._sites import Decision, guards_of, is_router_value, scales
 
 
@@ -60,7 +61,8 @@ class SiblingRoutesDisagree(Rule):
 
     ## Limits
     Only methods that multiply at all are compared: a route that never multiplies has no line, and its runner may do it.
-    Back end tests are left out, as they choose the route.
+    Back end tests are left out, as they choose the route. Routes that `forward` takes for all-to-all back ends only
+    are compared with each other, and the rest with each other: their runners differ in what they apply.
     """
 
     code = "MOE601"
@@ -78,9 +80,12 @@ class SiblingRoutesDisagree(Rule):
                 continue
             route = function.qualname.removeprefix(f"{function.cls.qualname}.").split(".")[0]
             by_class.setdefault(function.cls, {}).setdefault(route, []).append(event)
-        for routes in by_class.values():
-            if len(routes) > 1:
-                yield from _disagreements(routes, module)
+        for cls, routes in by_class.items():
+            apart = all_to_all_methods(cls, guards_of(module)) if len(routes) > 1 else set()
+            for group in (routes.keys() & apart, routes.keys() - apart):
+                siblings = {name: events for name, events in routes.items() if name in group}
+                if len(siblings) > 1:
+                    yield from _disagreements(siblings, module)
 
 
 def _disagreements(routes: dict[str, list[Scale]], module: Module) -> Iterable[Draft]:
