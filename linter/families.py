@@ -11,7 +11,8 @@ FAMILIES: dict[str, tuple[int, int, str]] = {
     "literals": (501, 549, "Answers written down as literals, and records rebuilt without them."),
     "runner": (550, 599, "What the runner is told to apply."),
     "routes": (601, 699, "Whole routes through a block whose exponents do not come out."),
-    "dead-factor": (701, 799, "Factors and flags that are stored or accepted and never read."),
+    "dead-factor": (701, 719, "Factors and flags that are stored or accepted and never read."),
+    "init-order": (720, 799, "Attributes that `__init__` sets after something has read them."),
     "router": (801, 899, "Renormalisation, correction bias and the choice of experts."),
     "suppression": (901, 999, "Suppression comments that are unused, unknown or malformed."),
 }
