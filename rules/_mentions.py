@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from moelint.linter.analysis.module import Module
@@ -20,6 +20,11 @@ def mentions(module: Module, node: ast.AST, names: frozenset[str]) -> bool:
 def mentioning_lines(module: Module, names: frozenset[str]) -> Iterator[tuple[int, bytes]]:
     """Number and text of the lines in which one of `names` occurs."""
     return ((line, module.source.lines[line - 1]) for line in _lines(module, names))
+
+
+def covers(node: ast.AST, lines: Iterable[int]) -> bool:
+    """Whether one of `lines` is a line of `node`."""
+    return any(node.lineno <= line <= node.end_lineno for line in lines)  # type: ignore[attr-defined]
 
 
 def walk_mentions(module: Module, node: ast.AST, names: frozenset[str]) -> Iterator[ast.AST]:

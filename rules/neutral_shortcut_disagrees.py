@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from moelint.linter.analysis.module import Function, Module
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._buffers import Choice, Use, operands, sites, view_of
-from moelint.rules._mentions import mentioning_lines
+from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._records import is_allocation
 from moelint.rules._reductions import local_values
 from moelint.rules._truth import Conditions, Outcome
@@ -68,8 +68,7 @@ class NeutralShortcutDisagrees(Rule):
             line for line, text in mentioning_lines(module, spelled) if any(sign in text for sign in _COMPARISONS)
         ]
         for function in module.functions if compared else ():
-            first, last = function.node.lineno, function.node.end_lineno or 0
-            if function.outer is not None or not any(first <= line <= last for line in compared):
+            if function.outer is not None or not covers(function.node, compared):
                 continue
             found = list(sites(function.node.body, (), spelled))
             bound = local_values(function)

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._reads import is_plumbing, receiver_name
 from moelint.rules._reductions import collectives, local_values
 
+_WORDS = frozenset({"reduc"})
 _QUESTION = re.compile(rb"\.\w*(reduc\w*\(|reduced)|[\"']\w*reduced")
 
 
@@ -73,10 +75,11 @@ class ReductionAnswerKept(Rule):
     roles = ("client", "method", "leaf")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        if not _QUESTION.search(module.source.data):
+        asked = [line for line, text in mentioning_lines(module, _WORDS) if _QUESTION.search(text)]
+        if not asked:
             return
         for cls in module.classes.values():
-            kept = {name: (target, question, by) for name, target, question, by in _kept(module, cls)}
+            kept = {name: (target, question, by) for name, target, question, by in _kept(module, cls, asked)}
             if not kept:
                 continue
             constructors = _constructors(cls)
@@ -97,10 +100,10 @@ class ReductionAnswerKept(Rule):
                         )
 
 
-def _kept(module: Module, cls: Class) -> Iterator[tuple[str, ast.Attribute, ast.expr, Function]]:
+def _kept(module: Module, cls: Class, asked: list[int]) -> Iterator[tuple[str, ast.Attribute, ast.expr, Function]]:
     """Attributes that a constructor sets from a question to a collaborator: name, target, question, constructor."""
-    for function in _constructors(cls):
-        if not _QUESTION.search(module.source.segment(function.node)):
+    for function in _constructors(cls) if covers(cls.node, asked) else ():
+        if not covers(function.node, asked):
             continue
         receiver = receiver_name(function.node)
         for node in ast.walk(function.node):

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.rule import Draft, Rule
+from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._reads import receiver_name
 
 _COUNT = re.compile(r"_?(n|num|nr)_\w*(shared|fused)\w*|\w*(shared|fused)\w*_(slots|count|num)")
+_WORDS = frozenset({"shared", "fused"})
 _SET = re.compile(rb"(?:shared|fused)\w*[^\n=()]*=(?!=)")
 _OWN_CALL = re.compile(rb"\.(\w+)\(")
 _DEPTH = 3
@@ -72,10 +74,12 @@ class SharedCountSetLate(Rule):
     roles = ("client", "owner", "method", "leaf")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        for cls in module.classes.values():
+        counted = [line for line, text in mentioning_lines(module, _WORDS) if _SET.search(text)]
+        for cls in module.classes.values() if counted else ():
             init = cls.methods.get("__init__")
-            segment = module.source.segment(init.node) if init is not None else b""
-            if init is None or not _SET.search(segment) or not _calls_own(module, cls, segment):
+            if init is None or not covers(init.node, counted):
+                continue
+            if not _calls_own(module, cls, module.source.segment(init.node)):
                 continue
             steps = list(_steps(init.node.body, receiver_name(init.node), ()))
             calls = [step for step in steps if isinstance(step, _Call)]
