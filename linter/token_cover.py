@@ -50,6 +50,13 @@ def _merged(found: Cover) -> Cover:
     return merged
 
 
+def restricted(found: Cover, conjunctions: Iterable[Conjunction]) -> Cover:
+    """What of a cover speaks of `conjunctions`, which it must cover."""
+    tokens = {token for conjunction in conjunctions for token in conjunction}
+    kept = {stem: [lead for lead in leads if any(lead in t for t in tokens)] for stem, leads in found.items()}
+    return {stem: leads for stem, leads in kept.items() if leads}
+
+
 def minimal(conjunctions: Iterable[Conjunction]) -> list[Conjunction]:
     """The conjunctions that no other one follows from: where `a_long_token` is, `token` is too."""
     kept: list[Conjunction] = []

@@ -51,12 +51,13 @@ class Worker:
     def prepare_search(self) -> None:
         """Work out what `scan_in_bulk` searches for; to be done before processes are forked."""
         if not self._ready:
-            cover, shares = registry.token_cover(), registry.token_shares()
-            if self.plan.profiles is not registry.profile_data():
-                from moelint.linter.token_cover import cover as cover_of
+            found, shares = registry.token_cover(), registry.token_shares()
+            if self.plan.profiles is not registry.profile_data() or len(self.plan.rules) < len(registry.entries()):
+                from moelint.linter.token_cover import cover, restricted
 
-                cover = cover_of(self._prefilter.conjunctions(), shares, cover)
-            self._prefilter.learn(Leads(cover, shares))
+                conjunctions = set(self._prefilter.conjunctions())
+                found = cover(conjunctions, shares, restricted(found, conjunctions))
+            self._prefilter.learn(Leads(found, shares))
             self._ready = True
 
     def prepare_analysis(self) -> None:

@@ -11,10 +11,12 @@ import pytest
 from moelint.linter import check as check_module
 from moelint.linter import options, pool, reading, registry
 from moelint.linter.check import Outcome, check, report, run
+from moelint.linter.discovery import Excludes, discover
 from moelint.linter.errors import ConfigError, UsageError
 from moelint.linter.model import Diagnostic, Report
 from moelint.linter.plan import Plan, plan_for
 from moelint.linter.settings import Settings
+from moelint.linter.worker import Worker
 
 BAD = (
     "from sglang import TopK\n\n\nclass Block:\n    def __init__(self, config):\n        self.topk = TopK(\n"
@@ -89,6 +91,28 @@ def test_processes_change_nothing(jobs: int, monkeypatch: pytest.MonkeyPatch) ->
     shared = run(["src"], plan("-j", str(jobs)))
     assert len(alone.records) == 46
     assert (alone.records, alone.files, alone.parsed) == (shared.records, shared.files, shared.parsed)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [(), ("--select", "suppression"), ("--ignore", "MOE501"), ("--profile", "vllm"), ("--profile", "own.toml")],
+)
+def test_the_search_in_bulk_finds_what_the_plain_one_finds(
+    argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("own.toml", 'name = "own"\nfactor = ["my_own_word"]\n')
+    for number, text in enumerate(
+        (BAD, "x = 1\n", "x.my_own_word = 2\n", "# moelint: ignore[x]\n", "reduce = experts")
+    ):
+        write(f"src/m{number}.py", text)
+        write(f"sglang/m{number}.py", text)
+    chosen = plan(*argv)
+    worker = Worker(chosen, {}, hashing=False)
+    for path in discover(["."], Excludes((), ".")).files:
+        assert worker.scan_in_bulk(path)[4] == worker.scan(path)[4]
+    plain = run(["."], chosen)
+    monkeypatch.setattr(check_module, "_MANY", 1)
+    assert run(["."], chosen).records == plain.records
 
 
 def test_small_runs_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

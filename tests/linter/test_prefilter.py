@@ -10,7 +10,7 @@ from moelint.linter import registry
 from moelint.linter.prefilter import Leads, Prefilter, expand
 from moelint.linter.profile_choice import Chooser
 from moelint.linter.rule import Tokens
-from moelint.linter.token_cover import cover, minimal
+from moelint.linter.token_cover import cover, minimal, restricted
 
 PROFILE = {
     "factor": ["routed_scale", "route_scale"],
@@ -116,6 +116,12 @@ def test_the_fast_search_never_differs(tokens: list[Tokens], texts: list[str]) -
     words = [word for alternatives in tokens for conjunction in alternatives for word in conjunction]
     for text in (*texts, *words, "".join(words), " ".join(words)):
         codes(search, text.encode())
+
+
+def test_a_cover_is_restricted_to_what_is_asked() -> None:
+    covered = cover([(b"routed_scale",), (b"route_scale",), (b"other_word",)], {})
+    assert restricted(covered, [(b"my_routed_scale", b"x")]) == {b"_scale": [b"routed_scale"]}
+    assert restricted(covered, []) == {}
 
 
 def test_the_index_covers_the_real_rules_with_few_stems() -> None:
