@@ -129,7 +129,7 @@ def _check(argv: Sequence[str]) -> int:
     plan = plan_for(options)
     texts = _standard_input(options)
     outcome = _run(options, plan, texts)
-    if not outcome.records and not plan.output and plan.baseline is options.diff_base is None:
+    if not outcome.records and not plan.output and plan.baseline is None and options.diff_base is None:
         sys.stderr.write(f"0 findings, {outcome.files} file{'' if outcome.files == 1 else 's'} checked\n")
         return CLEAN
     return _report(outcome, plan, options, texts)

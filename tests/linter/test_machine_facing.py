@@ -90,14 +90,17 @@ def test_an_interrupt_ends_the_workers_and_leaves_no_half_files(tree: Path) -> N
     for number in range(40):
         methods = "\n".join(WRONG.replace("class Block:\n", "").replace("forward", f"f{n}") for n in range(150))
         (tree / f"m{number}.py").write_text(f"class Block:\n{methods}")
-    command = [sys.executable, "-m", "moelint", "check", "--isolated", "--profile", "sglang", "-j", "2", "."]
+    code = "import sys; from moelint.linter.cli import main; print(flush=True); main()"
+    arguments = ["check", "--isolated", "--profile", "sglang", "-j", "2", "-o", "json:out.json", "--cache-dir", "cache"]
     with subprocess.Popen(
-        [*command, "-o", "json:out.json", "--cache-dir", "cache"],
+        [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        time.sleep(1.5)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.5)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (130, b"", b"")

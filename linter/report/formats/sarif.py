@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -139,10 +140,9 @@ def _physical(path: str, region: Region, places: Places) -> Object:
 
 def _artifact(path: str, places: Places) -> Object:
     named = places.path(path)
-    uri = quote(os.fsencode(named))
-    if not os.path.isabs(named):
-        return {"uri": uri, "uriBaseId": _ROOT}
-    return {"uri": f"file://{'' if uri.startswith('/') else '/'}{uri}"}
+    if os.path.isabs(named):
+        return {"uri": Path(named).as_uri()}
+    return {"uri": quote(os.fsencode(named)), "uriBaseId": _ROOT}
 
 
 def _notification(item: Diagnostic, places: Places) -> Object:
