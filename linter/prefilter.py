@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Conjunction = tuple[bytes, ...]
     Gated = tuple[frozenset[bytes], Conjunction]
     """The leading tokens that are part of a conjunction's tokens, and its other tokens, the rarest first."""
+    ByLead = dict[bytes, list[tuple[int, frozenset[bytes], Conjunction]]]
+    """Leading token -> the conjunctions to look at where it is found, each with the number of its rule."""
 
 _CONTEXT = 3
 """How many bytes beside a stem are compared first."""
@@ -33,7 +35,7 @@ class Prefilter:
         self._profiles = profiles
         self._chooser = chooser
         self._expanded: dict[str, list[tuple[RuleEntry, list[Conjunction]]]] = {}
-        self._gated: dict[str, list[tuple[RuleEntry, list[Gated]]]] = {}
+        self._by_lead: dict[str, ByLead] = {}
         self._leads = Leads({}, {})
 
     def conjunctions(self) -> Iterable[Conjunction]:
@@ -53,7 +55,7 @@ class Prefilter:
     def learn(self, leads: Leads) -> None:
         """Prepare for `select_in_bulk`. `leads` must cover the conjunctions."""
         self._leads = leads
-        self._gated = {}
+        self._by_lead = {}
 
     def select_in_bulk(self, path: str, data: bytes) -> tuple[str, list[RuleEntry]]:
         """The answer of `select` (the profile left empty without rules), faster from some dozens of files on."""
@@ -61,18 +63,24 @@ class Prefilter:
         if not present:
             return "", []
         profile = self._chooser.choose(os.path.abspath(path), data)
-        gated = self._gated.get(profile)
-        if gated is None:
-            gate = self._leads.gate
-            gated = self._gated[profile] = [
-                (rule, [gate(c) for c in alternatives]) for rule, alternatives in self._alternatives(profile)
-            ]
+        by_lead = self._by_lead.get(profile)
+        if by_lead is None:
+            by_lead = self._by_lead[profile] = self._ordered_by_lead(profile)
         seen: dict[bytes, bool] = {}
-        return profile, [
-            rule
-            for rule, alternatives in gated
-            if any(gates <= present and _all_in(others, data, seen) for gates, others in alternatives)
-        ]
+        hits: set[int] = set()
+        for lead in present:
+            for number, gates, others in by_lead.get(lead, ()):
+                if number not in hits and gates <= present and _all_in(others, data, seen):
+                    hits.add(number)
+        return profile, [self._rules[number] for number in sorted(hits)]
+
+    def _ordered_by_lead(self, profile: str) -> ByLead:
+        ordered: ByLead = {}
+        for number, (_, alternatives) in enumerate(self._alternatives(profile)):
+            for conjunction in alternatives:
+                gates, others = self._leads.gate(conjunction)
+                ordered.setdefault(self._leads.rarest(gates), []).append((number, gates, others))
+        return ordered
 
     def _alternatives(self, profile: str) -> list[tuple[RuleEntry, list[Conjunction]]]:
         found = self._expanded.get(profile)
@@ -106,8 +114,14 @@ class Leads:
     def gate(self, conjunction: Conjunction) -> Gated:
         """What a search already says of a conjunction, and what it leaves open."""
         gates = frozenset(lead for lead in self._tokens if any(lead in token for token in conjunction))
-        others = sorted(set(conjunction) - gates, key=lambda token: self._shares.get(token, 0.0))
-        return gates, tuple(others)
+        return gates, tuple(sorted(set(conjunction) - gates, key=self._share))
+
+    def rarest(self, tokens: Iterable[bytes]) -> bytes:
+        """The token that least code holds."""
+        return min(sorted(tokens), key=self._share)
+
+    def _share(self, token: bytes) -> float:
+        return self._shares.get(token, 0.0)
 
 
 def expand(tokens: Sequence[Sequence[str]], profile: Mapping[str, Any]) -> list[Conjunction]:
