@@ -59,7 +59,10 @@ class A2aListsDisagree(Rule):
 
     code = "MOE602"
     family = "routes"
-    tokens = (("@backend_sources", "replicated"), ("@backend_sources", "tp_size=1"))
+    tokens = (
+        ("@shared_experts", "@backend_sources", "replicated"),
+        ("@shared_experts", "@backend_sources", "tp_size=1"),
+    )
     help = "compute the list once and use it for both"
     needs_helpers = True
     roles = ("client",)

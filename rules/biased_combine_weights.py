@@ -52,7 +52,7 @@ class BiasedCombineWeights(Rule):
         ("argpartition(", "expert", "bias"),
     )
     help = "choose by the biased scores, weigh by the unbiased ones"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         seen = set()

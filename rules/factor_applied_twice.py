@@ -60,7 +60,7 @@ class FactorAppliedTwice(Rule):
     family = "epilogue"
     tokens = (("@factor",),)
     help = "multiply once"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         by_function: dict[Function, list[Scale]] = {}

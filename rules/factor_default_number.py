@@ -42,7 +42,7 @@ class FactorDefaultNumber(Rule):
     family = "literals"
     tokens = (("@factor", "def "),)
     help = "make the factor a required argument, or let None and 1 mean that there is none"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         for function in module.functions:

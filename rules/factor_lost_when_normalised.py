@@ -64,7 +64,7 @@ class FactorLostWhenNormalised(Rule):
         ("route_norm", ".sum(", "expert"),
     )
     help = "multiply after normalising too, or hand over no factor"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         seen = set()

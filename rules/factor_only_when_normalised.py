@@ -60,7 +60,7 @@ class FactorOnlyWhenNormalised(Rule):
         ("route_norm", ".sum(", "expert"),
     )
     help = "multiply by the factor after the branch that normalises, not inside it"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         seen = set()

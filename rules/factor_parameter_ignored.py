@@ -48,7 +48,7 @@ class FactorParameterIgnored(Rule):
     family = "dead-factor"
     tokens = (("@factor", "def "),)
     help = "apply the factor, refuse it with an error, or take the parameter away"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         for function in module.functions:

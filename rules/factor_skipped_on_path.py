@@ -54,7 +54,7 @@ class FactorSkippedOnPath(Rule):
     family = "dead-factor"
     tokens = (("@factor", "return"),)
     help = "apply the factor on every way to the output, or refuse the way that cannot"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         spelled = module.profile.factor

@@ -59,7 +59,7 @@ class FactorStoredUnread(Rule):
     family = "dead-factor"
     tokens = (("@factor", "self."),)
     help = "read the stored factor where the output is made, or do not store it"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         stores = [store for cls in module.classes.values() for store in _unread_in_class(module, cls)]

@@ -58,7 +58,7 @@ class NeutralShortcutDisagrees(Rule):
 
     code = "MOE122"
     family = "factor-flow"
-    tokens = (("@factor", "if "),)
+    tokens = (("@factor", "== 1"), ("@factor", "!= 1"), ("@factor", "None, 1"))
     help = "take both decisions by one stored test"
     roles = ("client", "owner", "method", "leaf")
 

@@ -72,7 +72,7 @@ class ReductionAnswerKept(Rule):
         ("_reduced", "__init__", "all_reduce("),
     )
     help = "ask at the time of the sum, for example with a property"
-    roles = ("client", "method", "leaf")
+    roles = ("client", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         asked = [line for line, text in mentioning_lines(module, _WORDS) if _QUESTION.search(text)]

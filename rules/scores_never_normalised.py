@@ -57,7 +57,7 @@ class ScoresNeverNormalised(Rule):
     severity = "warning"
     tokens = (("@factor", "sigmoid", "top"), ("@factor", "softplus", "top"), (".topk(", "sigmoid(", "expert", "scal"))
     help = "divide the chosen scores by their sum before the factor"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         facts = router_facts(module)

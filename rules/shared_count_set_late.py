@@ -71,7 +71,7 @@ class SharedCountSetLate(Rule):
         ("shared_slots", "__init__"),
     )
     help = "set the count before any method that reads it"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         counted = [line for line, text in mentioning_lines(module, _WORDS) if _SET.search(text)]

@@ -57,7 +57,7 @@ class SlotFromNumber(Rule):
         ("cat(", "topk_weights", ".sum("),
     )
     help = "derive the slot's weight from the model's own factor"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         for function in module.functions:

@@ -55,7 +55,7 @@ class SlotResidueKept(Rule):
     tokens = (("@factor", "weight", "[:, -"), ("@factor", "weight", "[..., -"), ("@factor", "weight", "_experts :]"),
               ("@factor", "weight", "_experts:]"), ("scal", "weights[:, -", "expert", "None"))  # fmt: skip
     help = "write the slot on the way without a factor too: the shared expert's full weight"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         for function in module.functions:

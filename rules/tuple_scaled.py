@@ -53,7 +53,7 @@ class TupleScaled(Rule):
     family = "factor-flow"
     tokens = (("@factor",),)
     help = "unpack the outputs and scale the routed one"
-    roles = ("client", "owner", "method", "leaf")
+    roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
         for event in module.flow.events:
