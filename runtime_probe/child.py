@@ -48,6 +48,7 @@ def main(argv: Sequence[str]) -> int:
     sys.stdin.close()
     channel.send("limits", missing=limits.apply(int(argv[1]), address_space=job.device == "cpu"))
     signal.signal(signal.SIGALRM, _ring)
+    sys.path.extend(filter(None, os.environ.get("MOELINT_PROBE_PATH", "").split(os.pathsep)))
     if job.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
     try:

@@ -34,7 +34,7 @@ def _run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     flagged = plan.flagged_by(options.from_report) if options.from_report else None
     keep = None if flagged is None or options.all else flagged
     jobs = [job for target in options.targets for job in plan.jobs(target, _choice(options), keep)]
-    limits = runner.Limits(memory_bytes=options.memory << 20)
+    limits = runner.Limits(memory_bytes=options.memory << 20, total_seconds=options.budget)
     runs, measurements = [], []
     with _Progress(enabled=not options.no_progress) as progress:
         for job in jobs:
@@ -125,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", default=7, type=int)
     add("--python", default=sys.executable, metavar="EXE", help="the interpreter of the engine's environment")
     add("--timeout", default=180.0, type=float, metavar="SECONDS", help="for one class")
+    add("--budget", default=0.0, type=float, metavar="SECONDS", help="for one platform; 0: no limit")
     add("--memory", default=12288, type=int, metavar="MIB", help="for one child process")
     add("--json", metavar="FILE", help="write the report, to standard output for -")
     add("--compare", type=Path, metavar="OLD.json", help="exit 1 only for what is worse than in an older report")

@@ -17,7 +17,7 @@ from moelint.runtime_probe.describe import describe
 from moelint.runtime_probe.fabricate import FabricatedCall
 from moelint.runtime_probe.frameworks.base import Configuration, Framework
 from moelint.runtime_probe.measure import Rows
-from moelint.runtime_probe.records import FORCED, LATENT, REACHED, UNREACHED, Expected, Job, Measurement, Unit, Weights
+from moelint.runtime_probe.records import FORCED, LATENT, UNREACHED, Expected, Job, Measurement, Unit, Weights
 from moelint.runtime_probe.standins import Leaves
 from moelint.runtime_probe.tiny import HIDDEN, OVERLAYS, SHARED_CHANNEL, TOKENS
 
@@ -107,7 +107,8 @@ class BlockProbe:
                 return
             if not self._framework.applies(cls, prepared.blocks[1.0], configuration):
                 return
-            emit.notes = _notes(prepared, reference)
+            remarks = self._framework.remarks(cls, prepared.blocks[1.0], configuration)
+            emit.notes = (*_notes(prepared, reference), *remarks)
             seen: set[str] = set()
             for entry, force in self._entries(cls, configuration):
                 yield from self._entry(cls, prepared, entry, force, reference, emit, seen)
@@ -130,7 +131,7 @@ class BlockProbe:
         seen: set[str],
     ) -> Iterator[Measurement]:
         started = time.monotonic()
-        grade = FORCED if force else REACHED
+        grade = FORCED if entry == reading.PIPELINE else self._framework.grade(force)
         route = entry
         try:
             rows, has_shared, hits = self._rows(cls, prepared, entry, force)

@@ -155,11 +155,12 @@ class FabricatedModule(types.ModuleType):
 
     __version__ = "0.0.0+fabricated"
     _roots: tuple[str, ...] = ()
+    """Sources whose guarded imports find nothing here."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        if _importer(self._roots)[1]:
+        if self._roots and _importer(self._roots)[1]:
             raise AttributeError(f"{self.__name__} is not installed here")
         value = _fabricated(f"{self.__name__}.{name}")
         self.__dict__[name] = value
@@ -169,8 +170,9 @@ class FabricatedModule(types.ModuleType):
 class Fabricator(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """The last finder asked: fabricates what the target's own sources import without a guard."""
 
-    def __init__(self, roots: Sequence[str], targets: Sequence[str]) -> None:
-        self._roots, self._targets = tuple(roots), frozenset(targets)
+    def __init__(self, roots: Sequence[str], targets: Sequence[str], emulated: Sequence[str] = ()) -> None:
+        """`emulated`: packages that the emulated platform has, so that guarded imports of them succeed as well."""
+        self._roots, self._targets, self._emulated = tuple(roots), frozenset(targets), frozenset(emulated)
         self.fabricated: dict[str, str] = {}
         """Module -> the place that imports it."""
 
@@ -185,7 +187,7 @@ class Fabricator(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if _is_feature_test():
             return None
         place, guarded = _importer(self._roots)
-        if place is None or guarded:
+        if place is None or (guarded and top not in self._emulated):
             return None
         self.fabricated.setdefault(fullname, place)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
@@ -194,7 +196,8 @@ class Fabricator(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """An empty module that answers to every name."""
         module = FabricatedModule(spec.name)
         module.__path__ = []
-        module.__dict__["_roots"] = self._roots
+        if spec.name.partition(".")[0] not in self._emulated:
+            module.__dict__["_roots"] = self._roots
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:

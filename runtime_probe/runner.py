@@ -38,6 +38,8 @@ class Limits:
 
     memory_bytes: int = 12 << 30
     startup_seconds: float = 300.0
+    total_seconds: float = 0.0
+    """For the whole job; 0: no limit. What is not begun by then is not run."""
     grace_seconds: float = 10.0
     """How long after a unit's own alarm the parent waits before it ends the child."""
 
@@ -63,10 +65,11 @@ def run(
     limits = limits or Limits()
     result = Result()
     left = list(job.units)
+    end = time.monotonic() + limits.total_seconds if limits.total_seconds else float("inf")
     with tempfile.TemporaryDirectory(prefix="moelint-probe-", ignore_cleanup_errors=True) as cache:
         while left:
             child = _Child(replace(job, units=tuple(left)), python, limits, cache)
-            cause = child.watch(result, progress, len(job.units))
+            cause = child.watch(result, progress, len(job.units), end)
             result.children += 1
             finished = child.finished
             left = [unit for unit in left if unit.key not in finished]
@@ -111,11 +114,11 @@ class _Child:
         self._drain = threading.Thread(target=self._keep_tail, daemon=True)
         self._drain.start()
 
-    def watch(self, result: Result, progress: Progress | None, total: int) -> str:
+    def watch(self, result: Result, progress: Progress | None, total: int, end: float) -> str:
         """Follow the child to its end; the cause of an early one, for the unit it was at."""
         try:
             self._hand_over()
-            return self._follow(result, progress, total)
+            return self._follow(result, progress, total, end)
         finally:
             self._end()
 
@@ -125,7 +128,7 @@ class _Child:
             self._process.stdin.write(json.dumps(self._job.as_dict()).encode())
             self._process.stdin.close()
 
-    def _follow(self, result: Result, progress: Progress | None, total: int) -> str:
+    def _follow(self, result: Result, progress: Progress | None, total: int, end: float) -> str:
         deadline = time.monotonic() + self._limits.startup_seconds
         fatal = ""
         while True:
@@ -151,6 +154,9 @@ class _Child:
                     result.measurements.append(Measurement.from_dict(record["cell"]))
             if over:
                 return fatal or self._how_it_ended()
+            if time.monotonic() > end:
+                self.current = None
+                return f"time budget of {self._limits.total_seconds:g} s for the job"
             if time.monotonic() > deadline:
                 return f"time limit of {self._job.unit_seconds:g} s; the child had to be killed"
             if self._resident() > self._limits.memory_bytes:

@@ -77,19 +77,18 @@ def _store(weights: Any, ids: Any, renormalise: bool, factor: float, topk_weight
     topk_ids.copy_(ids.to(topk_ids.dtype))
 
 
-def install(roots: tuple[str, ...]) -> None:
+def install() -> None:
     """Be `aiter` for the target: these three routers, everything else fabricated. A real aiter is left alone."""
-    package = _module("aiter", roots)
-    kernels = _module("aiter.fused_moe", roots)
+    package = _module("aiter")
+    kernels = _module("aiter.fused_moe")
     package.biased_grouped_topk, package.topk_gating = biased_grouped_topk, topk_gating
     kernels.fused_topk = fused_topk
     package.fused_moe = kernels
 
 
-def _module(name: str, roots: tuple[str, ...]) -> Any:
+def _module(name: str) -> Any:
     module = FabricatedModule(name)
     module.__path__ = []
     module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
-    module.__dict__["_roots"] = roots
     sys.modules[name] = module
     return module

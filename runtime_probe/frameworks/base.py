@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from moelint.runtime_probe.records import Measurement, Unit
+from moelint.runtime_probe.records import FORCED, REACHED, Measurement, Unit
 
 if TYPE_CHECKING:
     from moelint.runtime_probe.standins import Leaves
@@ -82,6 +82,14 @@ class Framework:
 
     def enter_call(self, cls: type, block: Any, leaves: Leaves, force: bool, stack: contextlib.ExitStack) -> None:
         """Patches for one call; `force` asks for the branches that need an accelerator's streams or graphs."""
+
+    def grade(self, force: bool) -> str:
+        """The grade of a call of `forward`, with branches forced or not."""
+        return FORCED if force else REACHED
+
+    def remarks(self, cls: type, built: Any, configuration: Configuration) -> list[str]:
+        """What a reader must know of this configuration of the block."""
+        return []
 
     def has_pipeline(self, configuration: Configuration) -> bool:
         """Whether a scheduler would run the block's operations in this configuration."""

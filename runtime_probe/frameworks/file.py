@@ -8,6 +8,7 @@ the file is run afresh for each of its values. The file's own `report` is never 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import re
@@ -51,21 +52,21 @@ class FileTargets:
         wants: dict[float, tuple[float | None, float | None]] = {}
         emit = _Emit(self._job, unit, started)
         for factor in (1.0,) if own is None else dict.fromkeys((1.0, *self._job.factors, own)):
-            handed = _run_main(path, bench, factor)
-            if handed.function is None:
-                yield emit(NOT_RUN, "main() handed nothing to report()")
-                return
-            wants[factor] = _wanted(handed, bench, factor)
-            if "torch" in sys.modules:
-                sys.modules["torch"].manual_seed(self._job.seed)
-            try:
-                output = handed.function().float()
-            except AssertionError as error:
-                yield emit(REFUSED, f"AssertionError: {error}")
-                return
-            except Exception as error:
-                yield emit(VIOLATES, f"no output: {type(error).__name__}: {error}")
-                return
+            with _handed_over(path, bench, factor) as handed:
+                if handed.function is None:
+                    yield emit(NOT_RUN, "main() handed nothing to report()")
+                    return
+                wants[factor] = _wanted(handed, bench, factor)
+                if "torch" in sys.modules:
+                    sys.modules["torch"].manual_seed(self._job.seed)
+                try:
+                    output = handed.function().float()
+                except AssertionError as error:
+                    yield emit(REFUSED, f"AssertionError: {error}")
+                    return
+                except Exception as error:
+                    yield emit(VIOLATES, f"no output: {type(error).__name__}: {error}")
+                    return
             base = float(handed.wants.get("base", 1.0))
             rows[factor] = ([value / base for value in output[:, 0].tolist()], output[:, 1].tolist())
         yield emit.weighed(rows, wants)
@@ -135,13 +136,12 @@ def _wanted_exponent(wants: dict[float, tuple[float | None, float | None]]) -> f
 
 
 def _factor_home(path: Path) -> tuple[types.ModuleType | None, float | None]:
-    """The module that the file's `report` comes from, and its factor's own value."""
+    """The module that the file's `report` comes from, None for the file itself; and the factor's own value."""
     namespace = _execute(path)
     home = sys.modules.get(getattr(namespace.get("report"), "__module__", ""))
-    if home is None:
-        return None, None
-    names = [name for name in vars(home) if _FACTOR.match(name)]
-    return home, float(getattr(home, names[0])) if names else None
+    known = {**namespace, **(vars(home) if home is not None else {})}
+    values = [value for name, value in known.items() if _FACTOR.match(name) and isinstance(value, (int, float))]
+    return home, float(values[0]) if values else None
 
 
 def _execute(path: Path) -> dict[str, Any]:
@@ -150,8 +150,9 @@ def _execute(path: Path) -> dict[str, Any]:
     return namespace
 
 
-def _run_main(path: Path, bench: types.ModuleType | None, factor: float) -> _Handed:
-    """Run the file with this factor and catch what it hands over."""
+@contextlib.contextmanager
+def _handed_over(path: Path, bench: types.ModuleType | None, factor: float) -> Iterator[_Handed]:
+    """Run the file with this factor, which stays in force while the context is open, and catch what it hands over."""
     handed = _Handed()
 
     def report(function: Callable[[], Any], *positional: Any, **wants: Any) -> dict[str, Any]:
@@ -159,20 +160,23 @@ def _run_main(path: Path, bench: types.ModuleType | None, factor: float) -> _Han
         handed.wants = {**dict(zip(("want_routed", "want_shared", "base"), positional, strict=False)), **wants}
         return {}
 
-    saved: dict[str, Any] = {}
-    if bench is not None:
-        saved = {name: value for name, value in vars(bench).items() if name == "report" or _FACTOR.match(name)}
-        for name in saved:
-            setattr(bench, name, report if name == "report" else factor)
+    def put(namespace: dict[str, Any]) -> None:
+        for name in list(namespace):
+            if name == "report" or _FACTOR.match(name):
+                namespace[name] = report if name == "report" else factor
+
+    saved = dict(vars(bench)) if bench is not None else {}
     try:
+        if bench is not None:
+            put(vars(bench))
         namespace = _execute(path)
-        namespace["report"] = report
+        put(namespace)
         if callable(namespace.get("main")):
             namespace["main"]()
+        yield handed
     finally:
-        for name, value in saved.items():
-            setattr(bench, name, value)
-    return handed
+        if bench is not None:
+            vars(bench).update(saved)
 
 
 def _wanted(handed: _Handed, bench: types.ModuleType | None, factor: float) -> tuple[float | None, float | None]:

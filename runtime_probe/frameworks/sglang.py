@@ -28,12 +28,12 @@ from moelint.runtime_probe.frameworks.sglang_experts import make_experts
 from moelint.runtime_probe.frameworks.sglang_runtime import RANKS, Runtime
 from moelint.runtime_probe.invoke import patch_modules
 from moelint.runtime_probe.pipelines import Pipelines
-from moelint.runtime_probe.records import Job
+from moelint.runtime_probe.records import FORCED, LATENT, REACHED, Job
 from moelint.runtime_probe.standins import Batch, Inert, Leaves, Projection, SharedExpert, one_hot
 from moelint.runtime_probe.tiny import EXPERTS, SOFTMAX, UNGROUPED
 
 PLATFORMS = ("cuda", "rocm", "hip", "cpu")
-_A2A = {"cuda": "deepep", "rocm": "mori", "hip": "deepep", "cpu": "deepep"}
+_A2A = {"cuda": ("deepep",), "rocm": ("mori", "deepep"), "hip": ("deepep",), "cpu": ("deepep",)}
 _FUNCTIONAL = ("fused_moe", "fused_experts", "outplace_fused_experts", "inplace_fused_experts")
 _SQRT = dict.fromkeys(["scoring_func", "score_function", "score_func"], "sqrtsoftplus")
 _ROUTERS: dict[str, dict[str, Any]] = {
@@ -58,16 +58,24 @@ class SGLang(Framework):
         self._emulated = job.platform != "cpu" and not (job.platform == "cuda" and job.device != "cpu")
         emulation = self._emulate()
         mount.mount("sglang", job.root)
-        self._fabricator = Fabricator((job.root,), ("sglang",))
+        self._fabricator = Fabricator((job.root,), ("sglang",), ("aiter",) if job.platform == "rocm" else ())
         sys.meta_path.append(self._fabricator)
         _let_dummies_register()
         if job.platform == "rocm":
-            aiter.install((job.root,))
+            aiter.install()
         importlib.import_module("sglang.srt.layers.moe.topk")
         self._runtime = Runtime()
         self._forward_mode = importlib.import_module("sglang.srt.model_executor.forward_batch_info").ForwardMode
         if emulation is not None:
+            if job.device != "cpu":
+                self._import_units()
             emulation.restore(device=job.device)
+
+    def _import_units(self) -> None:
+        """Freeze the platform's constants before the device is real again; what fails here fails when it is measured."""
+        for name in {unit.module for unit in self._job.units}:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
 
     def _emulate(self) -> platforms.Emulation | None:
         on_cpu = self._job.device == "cpu"
@@ -88,7 +96,6 @@ class SGLang(Framework):
 
     def configurations(self, cls: type, overlay: Mapping[str, Any]) -> list[Configuration]:
         """Every router x back end x fold wish x fused slots."""
-        a2a = _A2A[self._job.platform]
         return [
             {
                 **({"router": router} if router else {}),
@@ -98,7 +105,7 @@ class SGLang(Framework):
                 **({"waterfill": True} if waterfill else {}),
             }
             for router in ("", *_ROUTERS)
-            for backend in ("none", a2a)
+            for backend in ("none", *_A2A[self._job.platform])
             for fold in (False, True)
             for fused, waterfill in ((0, False), (1, False), (1, True))
             if not (waterfill and backend == "none")
@@ -115,11 +122,13 @@ class SGLang(Framework):
     def applies(self, cls: type, built: Any, configuration: Configuration) -> bool:
         """Leave out routers that the block cannot choose and slots that it does not fuse."""
         router = str(configuration.get("router", ""))
-        if router == "unified":
-            return self._job.platform != "cpu" and "n_group" in built.reads
-        if router and not (set(_ROUTERS[router]) - {"model_type"}) & (built.reads | _parameters(cls)):
+        if router == "unified" and (self._job.platform == "cpu" or "n_group" not in built.reads):
             return False
-        if configuration.get("fused") and (not _fused(built.block) or _fusion_refused(cls, built.config)):
+        if router not in ("", "unified") and not (set(_ROUTERS[router]) - {"model_type"}) & (
+            built.reads | _parameters(cls)
+        ):
+            return False
+        if configuration.get("fused") and not _fused(built.block):
             return False
         functional = not hasattr(getattr(built.block, "experts", None), "should_fuse_routed_scaling_factor_in_topk")
         return not functional or not (configuration.get("fold") or configuration.get("a2a"))
@@ -201,6 +210,17 @@ class SGLang(Framework):
             self._pipelines = Pipelines(Path(self._job.root) / "srt")
         return self._pipelines.order(operations)
 
+    def grade(self, force: bool) -> str:
+        """Only CUDA's models make a second stream; pretending one elsewhere shows code that nothing runs."""
+        if not force:
+            return REACHED
+        return FORCED if self._job.platform == "cuda" else LATENT
+
+    def remarks(self, cls: type, built: Any, configuration: Configuration) -> list[str]:
+        """What the models of the block say against fusing shared experts in a configuration as small as this."""
+        reasons = _fusion_refusals(cls, built.config) if configuration.get("fused") else []
+        return [f"fusion is forced, the model says: {reason}" for reason in reasons[:1]]
+
     def batch(self) -> Any:
         """An extend batch without padding."""
         return Batch(forward_mode=self._forward_mode.EXTEND, moe_num_token_non_padded=lambda: None)
@@ -212,8 +232,8 @@ class SGLang(Framework):
 
     def latent_configurations(self, route: str) -> list[Configuration]:
         """An all-to-all route with its back end, others without."""
-        with_a2a: Configuration = {"a2a": _A2A[self._job.platform]}
-        return [with_a2a, {}] if "deepep" in route or "a2a" in route else [{}, with_a2a]
+        with_a2a: list[Configuration] = [{"a2a": backend} for backend in reversed(_A2A[self._job.platform])]
+        return [*with_a2a, {}] if "deepep" in route or "a2a" in route else [{}, *with_a2a]
 
     def emulations(self, configuration: Configuration) -> tuple[str, ...]:
         """The platform, its routers, and the expert layer's runner, whose contract is stated here."""
@@ -265,8 +285,8 @@ def _parameters(cls: type) -> set[str]:
     return set(inspect.signature(cls.__init__).parameters)  # type: ignore[misc]
 
 
-def _fusion_refused(cls: type, config: Any) -> bool:
-    """Whether every model of the block's modules says that it cannot fuse its shared experts."""
+def _fusion_refusals(cls: type, config: Any) -> list[str]:
+    """The reasons of the block's models, if all of them refuse to fuse their shared experts."""
     answers = []
     for module in reading.modules(cls):
         for model in vars(module).values():
@@ -274,7 +294,7 @@ def _fusion_refused(cls: type, config: Any) -> bool:
             if isinstance(model, type) and model.__module__ == module.__name__ and ask is not None:
                 with contextlib.suppress(Exception):
                     answers.append(ask(config, None))
-    return bool(answers) and all(answer is not None for answer in answers)
+    return [str(answer) for answer in answers] if all(answer is not None for answer in answers) else []
 
 
 def make(job: Job) -> BlockProbe:

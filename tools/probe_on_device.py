@@ -1,0 +1,113 @@
+"""Pack the probe and the needed part of releases for a machine without network, and print the command to run there.
+
+    python tools/probe_on_device.py --releases /path/to/releases 0.5.22 0.5.23
+
+The archive is written to .device/ (which git ignores) and must stay below 64 MiB. On the machine: Python 3.12 with torch
+and Triton; the command unpacks the archive below /tmp, probes the releases side by side, on the real CUDA platform and
+with ROCm's policy emulated, and leaves one JSON report for each in $OUT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import lzma
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".device"
+LIMIT = 60 << 20
+WHEELS = ("msgspec", "pydantic", "dill", "apache-tvm-ffi")
+_SUFFIXES = (".py", ".json", ".cuh", ".cu", ".h", ".hpp")
+_UNNEEDED = ("/test/", "/benchmark/", "/multimodal_gen/", "/entrypoints/", "/lang/", "/eval/")
+
+
+def wanted(path: str) -> bool:
+    """Whether the probe may need a file of a release: sources, tuning tables, headers of kernels built at run time."""
+    return path.endswith(_SUFFIXES) and not any(part in f"/{path}" for part in _UNNEEDED)
+
+
+def pack(releases: dict[str, Path], wheels: list[Path]) -> Path:
+    """Write the archive and return its path."""
+    FOLDER.mkdir(exist_ok=True)
+    archive = FOLDER / "probe.tar.xz"
+    with lzma.open(archive, "wb", preset=4) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+        for file in sorted((ROOT / "runtime_probe").rglob("*.py")):
+            add(tar, f"runtime_probe/{file.relative_to(ROOT / 'runtime_probe').as_posix()}", file)
+        for version, tree in releases.items():
+            for file in sorted(one for one in tree.rglob("*") if one.is_file()):
+                path = file.relative_to(tree).as_posix()
+                if wanted(path):
+                    add(tar, f"{version}/sglang/{path}", file)
+        for wheel in wheels:
+            add(tar, f"wheels/{wheel.name}", wheel)
+    return archive
+
+
+def add(tar: tarfile.TarFile, name: str, file: Path) -> None:
+    """Add a file without times and owners, so that the same input gives the same archive."""
+    entry = tarfile.TarInfo(name)
+    content = file.read_bytes()
+    entry.size = len(content)
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def command(versions: list[str], seconds: int) -> str:
+    """The command line for the machine; every release and platform runs at the same time."""
+    runs = [
+        f"python3 /tmp/p/runtime_probe/boot.py cli /tmp/p/{version}/sglang --device cuda --platform {platform} "
+        f"--timeout 120 --budget {seconds} --memory 65536 --json $OUT/{version}-{platform}.json "
+        f"> $OUT/{version}-{platform}.txt 2>&1 &"
+        for version in versions
+        for platform in ("cuda", "rocm")
+    ]
+    return "; ".join(
+        (
+            "mkdir -p /tmp/p && tar -xJf .device/probe.tar.xz -C /tmp/p",
+            "python3 -m pip install -q --no-index --no-deps --target /tmp/site /tmp/p/wheels/*.whl",
+            "export MOELINT_PROBE_PATH=/tmp/site PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2 CUDA_HOME=/usr/local/cuda",
+            " ".join(runs) + " wait",
+            "tail -n 3 $OUT/*.txt",
+        )
+    )
+
+
+def fetch_wheels() -> list[Path]:
+    """The packages that SGLang imports and the machine lacks, for its Python."""
+    folder = FOLDER / "wheels"
+    platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_17", "2014")]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", "--python-version=3.12"]
+        + ["--implementation=cp", *platforms, "-d", str(folder), *WHEELS],
+        check=True,
+    )
+    return sorted(folder.glob("*.whl"))
+
+
+def main() -> int:
+    """Pack, check the size, print what to do."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("versions", nargs="+")
+    parser.add_argument("--releases", type=Path, default=ROOT / ".releases", help="folder with sglang-VERSION/sglang")
+    parser.add_argument("--seconds", type=int, default=480, help="time budget of each release and platform")
+    options = parser.parse_args()
+    trees = {version: options.releases / f"sglang-{version}" / "sglang" for version in options.versions}
+    missing = [str(tree) for tree in trees.values() if not tree.is_dir()]
+    if missing:
+        print(f"not there: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    archive = pack(trees, fetch_wheels())
+    size = archive.stat().st_size
+    print(f"{archive.relative_to(ROOT)}: {size / (1 << 20):.1f} MiB", file=sys.stderr)
+    if size > LIMIT:
+        print(f"too large: at most {LIMIT >> 20} MiB travel", file=sys.stderr)
+        return 2
+    print(command(options.versions, options.seconds))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
