@@ -86,7 +86,7 @@ class Prefilter:
         found = self._expanded.get(profile)
         if found is None:
             data = self._profiles[profile]
-            found = self._expanded[profile] = [(rule, expand(rule.tokens, data)) for rule in self._rules]
+            found = self._expanded[profile] = [(rule, expand(_tokens(rule, data), data)) for rule in self._rules]
         return found
 
 
@@ -122,6 +122,17 @@ class Leads:
 
     def _share(self, token: bytes) -> float:
         return self._shares.get(token, 0.0)
+
+
+_FACTOR = "@factor"
+
+
+def _tokens(rule: RuleEntry, profile: Mapping[str, Any]) -> Sequence[Sequence[str]]:
+    """What a rule looks for in code of this profile. Where central helpers own the factor, rules that are made for any
+    framework look at the files that name the factor only: routers and blocks without one are not their subject."""
+    if rule.needs_helpers or not profile.get("answer_calls"):
+        return rule.tokens
+    return [alternative if _FACTOR in alternative else (*alternative, _FACTOR) for alternative in rule.tokens]
 
 
 def expand(tokens: Sequence[Sequence[str]], profile: Mapping[str, Any]) -> list[Conjunction]:
