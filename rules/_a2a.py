@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.guards import Guards
 from moelint.linter.analysis.module import Class, Function
+from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Node
 
 A2A = "a2a"
@@ -14,7 +15,7 @@ A2A = "a2a"
 
 def route_tests(forward: Function, cls: Class) -> Iterator[ast.expr]:
     """The tests of `forward` under which it returns the result of another method of its class."""
-    for statement in ast.walk(forward.node):
+    for statement in walk(forward.node):
         if isinstance(statement, ast.If):
             for inner in (*statement.body, *statement.orelse):
                 call = inner.value if isinstance(inner, ast.Return) else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moelint.linter.analysis.module import terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.rules._truth import Outcome
 
 
@@ -94,8 +95,8 @@ def _choices(node: ast.expr, outcomes: tuple[Outcome, ...], direct: bool) -> Ite
 
 def _branches(node: ast.If, outcomes: tuple[Outcome, ...]) -> Iterator[Choice]:
     """The same call on both sides, working on different buffers."""
-    for mine in (part for statement in node.body for part in ast.walk(statement) if isinstance(part, ast.Call)):
-        for beside in (part for statement in node.orelse for part in ast.walk(statement) if isinstance(part, ast.Call)):
+    for mine in (part for statement in node.body for part in walk(statement) if isinstance(part, ast.Call)):
+        for beside in (part for statement in node.orelse for part in walk(statement) if isinstance(part, ast.Call)):
             if terminal_name(mine.func) == terminal_name(beside.func):
                 for one, two in zip(operands(mine), operands(beside), strict=False):
                     if view_of(one) and view_of(two) and view_of(one) != view_of(two):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from moelint.linter.analysis.module import Class, Function, FunctionNode, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 
 _ENTRIES = ("forward", "__call__", "call", "apply")
 
@@ -171,7 +172,7 @@ class Calls:
             return {}
         return {
             target.id: self.module.classes[terminal_name(node.value.func)]
-            for node in ast.walk(function.node)
+            for node in walk(function.node)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             for target in node.targets
             if isinstance(target, ast.Name) and terminal_name(node.value.func) in self.module.classes

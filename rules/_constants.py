@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.rules._calls import Calls, Site, bind, is_receiver
 
 _DEPTH = 12
@@ -266,7 +267,7 @@ def is_neutral(found: Result) -> bool:
 def assigned(function: Function) -> dict[str, list[ast.expr]]:
     """Local name -> the expressions bound to it; an opaque one for every other way of binding."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 for name, value in _pairs(target, node.value):
@@ -284,7 +285,7 @@ def _class_values(cls: Class) -> dict[str, list[ast.expr]]:
     found = {name: list(values) for name, values in cls.attributes.items()}
     statements = list(cls.node.body)
     for method in cls.methods.values():
-        statements += [node for node in ast.walk(method.node) if isinstance(node, ast.Assign)]
+        statements += [node for node in walk(method.node) if isinstance(node, ast.Assign)]
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
             for target in statement.targets:

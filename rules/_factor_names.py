@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from moelint.linter.analysis.module import FunctionNode, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.rules._mentions import mentions, walk_mentions
 
 _TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
@@ -51,7 +52,7 @@ class FactorNames:
             return False
         if isinstance(statement.value, ast.Constant):
             return any(name in self.names for name in targets)
-        return self._is_scalar(statement.value) and any(map(self.is_read, ast.walk(statement.value)))
+        return self._is_scalar(statement.value) and any(map(self.is_read, walk(statement.value)))
 
     def used_in(self, node: ast.AST) -> bool:
         """Whether the factor is used somewhere below `node`, by more than a renaming, a message or an error."""

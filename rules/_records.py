@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 
 _PLAIN_BASES = frozenset({"object", "Module", "ABC", "Generic", "Protocol", "Layer"})
 _ENDINGS = ("Config", "Configuration", "Args", "Arguments", "Params", "Metadata", "Spec", "BaseModel", "NamedTuple")
@@ -65,7 +66,7 @@ def computes_nothing(function: Function) -> bool:
     """Whether a body only refuses, returns its input, or returns constants and fresh tensors."""
     parameters = {parameter.arg for parameter in function.parameters()}
     fresh: set[str] = set()
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Assign) and is_allocation(node.value):
             fresh.update(target.id for target in node.targets if isinstance(target, ast.Name))
     for node in _without_errors(function.node.body):

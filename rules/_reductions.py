@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from moelint.linter.analysis.module import Function, FunctionNode, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.rules._mentions import mentions
 
 _SUMS = frozenset({"all_reduce", "allreduce", "psum"})
@@ -62,10 +63,10 @@ def only_counts_ranks(test: ast.expr) -> bool:
     """Whether a test asks for nothing but the size of a group."""
     names = [
         node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(test)
+        for node in walk(test)
         if isinstance(node, (ast.Attribute, ast.Name))
     ]
-    bases = {terminal_name(node.value) for node in ast.walk(test) if isinstance(node, ast.Attribute)}
+    bases = {terminal_name(node.value) for node in walk(test) if isinstance(node, ast.Attribute)}
     return all(_SIZE.search(name) or name in bases for name in names)
 
 
@@ -73,7 +74,7 @@ def only_counts_ranks(test: ast.expr) -> bool:
 def local_values(function: Function) -> dict[str, list[ast.expr]]:
     """Local name -> the expressions bound to it by assignments, tuples of equal length taken apart."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 pairs = [(target, node.value)]

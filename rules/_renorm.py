@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Function, Module, dotted_name, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.rules import _router_words as words
 from moelint.rules._conditions import EMPTY, Atom, Path, atoms, feasible, test_aliases
 from moelint.rules._router import router_facts
@@ -68,7 +69,7 @@ def switches(function: Function) -> dict[Atom, ast.If | ast.IfExp]:
     """The tests of a function as atoms, with their statement; those whose other side fails are left out."""
     found: dict[Atom, ast.If | ast.IfExp] = {}
     refused: Path = EMPTY
-    nodes = list(ast.walk(function.node))
+    nodes = list(walk(function.node))
     aliases = dict(pair for node in nodes if isinstance(node, ast.Assign) for pair in test_aliases(node))
     for node in nodes:
         if isinstance(node, ast.Assert):

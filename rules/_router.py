@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from moelint.linter.analysis.module import Function, Module, dotted_name, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.rules import _router_words as words
 from moelint.rules._calls import Calls, bind, calls_of
 from moelint.rules._conditions import EMPTY, Path, atoms, feasible, test_aliases
@@ -282,7 +283,7 @@ def bound_names(function: Function) -> frozenset[str]:
         names.update(parameter.arg for parameter in scope.parameters())
         names.update(extra.arg for extra in (args.vararg, args.kwarg) if extra is not None)
         names.update(
-            node.id for node in ast.walk(scope.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            node.id for node in walk(scope.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         )
         scope = scope.outer
     return frozenset(names)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from moelint.linter.analysis.events import Event, Guard, Handed, Scale, flattened
 from moelint.linter.analysis.guards import ANSWER, FLAG, QUANT, TOLD, WISH, Guards
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Node
 
 Related = tuple[tuple[ast.AST, str], ...]
@@ -27,7 +28,7 @@ def guards_of(module: Module) -> Guards:
 
 def is_router_value(node: ast.expr | None, module: Module) -> bool:
     """Whether the scaled value is a tensor of router scores or top-k weights, by its name."""
-    for part in ast.walk(node) if node is not None else ():
+    for part in walk(node) if node is not None else ():
         name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
         if name in module.profile.topk_weights or any(word in name.lower() for word in _ROUTER_WORDS):
             return True
@@ -171,7 +172,7 @@ def provenance(
     """Where the names and local calls of an expression get their value."""
     if depth == 0 or function is None:
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             for value in module.definitions(function).get(part.id, ()):
                 yield value, f"`{part.id}` comes from here"
@@ -205,8 +206,8 @@ def only_validates(event: Event) -> bool:
         return False
     names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
     body = event.function.node
-    uses = [node for node in ast.walk(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-    refusing = {id(part) for node in ast.walk(body) if _refuses(node) for part in ast.walk(node.test)}  # type: ignore[attr-defined]
+    uses = [node for node in walk(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    refusing = {id(part) for node in walk(body) if _refuses(node) for part in walk(node.test)}  # type: ignore[attr-defined]
     uses = [node for node in uses if node.id in names]
     return bool(uses) and len(names) == len(statement.targets) and all(id(node) in refusing for node in uses)
 

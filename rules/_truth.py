@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from moelint.linter.analysis.module import terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Diagrams, Node
 
 _NEGATIVE = (ast.NotEq, ast.IsNot, ast.NotIn)
@@ -77,7 +78,7 @@ class Conditions:
         return isinstance(node, (ast.Name, ast.Attribute)) and terminal_name(node) in self.spelled
 
     def _inside(self, test: ast.expr) -> Iterator[ast.AST]:
-        for node in ast.walk(test):
+        for node in walk(test):
             yield node
             value = self._single(node)
             if value is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.guards import Guards
 from moelint.linter.analysis.module import Class, Function
+from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._a2a import back_ends, in_words, route_tests
@@ -106,7 +107,7 @@ def _mentions_replication(module: Module, init: Function) -> bool:
 
 
 def _replication_tests(init: Function) -> Iterator[ast.expr]:
-    for node in ast.walk(init.node):
+    for node in walk(init.node):
         if isinstance(node, ast.IfExp):
             if _replicates(node.body) != _replicates(node.orelse):
                 yield node.test

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._reductions import collectives, is_reduce_helper, local_values, only_counts_ranks
 
@@ -123,7 +124,7 @@ class _Evidence:
         self.undecided = {cls.name for cls in callables if _may_have_reduced(cls)}
         self.asked = {
             node.func.attr
-            for node in ast.walk(module.tree)
+            for node in walk(module.tree)
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and is_reduce_helper(module, node.func.attr)
@@ -178,8 +179,8 @@ def _may_have_reduced(cls: Class) -> bool:
         and call is not None
         and any(
             isinstance(node, (ast.If, ast.IfExp))
-            and any(isinstance(part, ast.Name) and part.id == "self" for part in ast.walk(node.test))
-            for node in ast.walk(call.node)
+            and any(isinstance(part, ast.Name) and part.id == "self" for part in walk(node.test))
+            for node in walk(call.node)
         )
     )
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._mentions import mentions
 from moelint.rules._reads import key_read
@@ -62,7 +63,7 @@ class FactorAliasHidden(Rule):
             segment = module.source.segment(function.node)
             if not any(quote + name.encode() + quote in segment for name in spelled for quote in (b'"', b"'")):
                 continue
-            asked = {node.value for node in ast.walk(function.node) if isinstance(node, ast.Constant)} & spelled
+            asked = {node.value for node in walk(function.node) if isinstance(node, ast.Constant)} & spelled
             if len(asked) > 1:
                 continue
             for node, name in _fallbacks(function, spelled):
@@ -77,12 +78,12 @@ class FactorAliasHidden(Rule):
 def _fallbacks(function: Function, spelled: frozenset[str]) -> Iterator[tuple[ast.AST, str]]:
     read = {
         target.id: found[1]
-        for node in ast.walk(function.node)
+        for node in walk(function.node)
         if isinstance(node, ast.Assign) and (found := _by_name(node.value, spelled)) is not None
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and _is_number(node.values[-1]):
             names = [_spelling(value, spelled, read) for value in node.values[:-1]]
             if len(names) == 1 and names[0]:

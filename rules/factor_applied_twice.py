@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.events import Scale
 from moelint.linter.analysis.module import Function, Module, bindings, dotted_name, statements, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._sites import guards_of, scales
@@ -93,7 +94,7 @@ def _pairs(module: Module, function: Function, events: list[Scale]) -> Iterator[
 
 def _spelling(event: Scale, module: Module) -> set[str]:
     """The spelling under which the factor was first read on its way to a multiply."""
-    parts = ast.walk(event.trace[0].node) if event.trace else ()
+    parts = walk(event.trace[0].node) if event.trace else ()
     words = {
         getattr(part, "arg", None) or getattr(part, "attr", None) or getattr(part, "value", None) for part in parts
     }

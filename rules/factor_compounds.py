@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._mentions import mentions
 
@@ -123,7 +124,7 @@ def _sites(module: Module, function: Function) -> Iterator[_Site]:
 def _factor_words(module: Module, function: Function) -> set[str]:
     """The names under which the function has the factor, with locals made of it."""
     words = set(module.profile.factor | _SHORT_NAMES)
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Call) and _mentions(node.value, words):
             made = {target.id for target in node.targets if isinstance(target, ast.Name)}
             words |= set() if any(map(_STREAM.search, _names(node.value))) else made
@@ -157,7 +158,7 @@ def _rescaled(node: ast.stmt, module: Module) -> tuple[str, ast.expr] | None:
 
 
 def _mentions(node: ast.expr, words: set[str]) -> bool:
-    return any(isinstance(part, (ast.Name, ast.Attribute)) and terminal_name(part) in words for part in ast.walk(node))
+    return any(isinstance(part, (ast.Name, ast.Attribute)) and terminal_name(part) in words for part in walk(node))
 
 
 def _is_carried(site: _Site) -> bool:
@@ -167,7 +168,7 @@ def _is_carried(site: _Site) -> bool:
     if not isinstance(site.loop, ast.While) and site.name in _names(site.loop.target):
         return False
     for statement in site.loop.body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Assign) and any(site.name in _names(target) for target in node.targets):
                 if site.name not in _names(node.value):
                     return False
@@ -193,7 +194,7 @@ def _picks_one(test: ast.expr, outcome: bool, counters: set[str]) -> bool:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return isinstance(test.ops[0], (ast.Eq, ast.Is) if outcome else (ast.NotEq, ast.IsNot)) and any(
             terminal_name(part) in counters or _INDEX.search(terminal_name(part))
-            for part in ast.walk(test)
+            for part in walk(test)
             if isinstance(part, (ast.Name, ast.Attribute))
         )
     if isinstance(test, (ast.Name, ast.Attribute)):
@@ -203,4 +204,4 @@ def _picks_one(test: ast.expr, outcome: bool, counters: set[str]) -> bool:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return {part.id for part in walk(node) if isinstance(part, ast.Name)}

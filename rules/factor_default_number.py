@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._mentions import mentions, walk_mentions
 from moelint.rules._records import is_configuration
@@ -70,7 +71,7 @@ def _configures(function: Function) -> bool:
         isinstance(node, ast.Return)
         and isinstance(node.value, ast.Call)
         and terminal_name(node.value.func).endswith(("Config", "Configuration"))
-        for node in ast.walk(function.node)
+        for node in walk(function.node)
     )
 
 

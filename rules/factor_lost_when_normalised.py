@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._calls import calls_of
 from moelint.rules._conditions import Atom, atoms
@@ -121,12 +122,12 @@ def _holds(atom: Atom, test: ast.expr, constants: Constants, frame: Frame) -> bo
 def _used_by_callers(frame: Frame, factor: Result, constants: Constants, module: Module) -> bool:
     """Whether a function on the way multiplies by the factor or hands it to another one."""
     chain = [site.call for site in frame.sites]
-    inside = {node for call in chain for node in ast.walk(call)}
+    inside = {node for call in chain for node in walk(call)}
     text = ast.unparse(factor.node) if isinstance(factor, Unknown) else ""
     for site in frame.sites:
         if site.function is None:
             continue
-        for node in ast.walk(site.function.node):
+        for node in walk(site.function.node):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
                 if any(is_factor(part, module) or ast.unparse(part) == text for part in (node.left, node.right)):
                     return True

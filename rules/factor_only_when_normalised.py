@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from moelint.linter.analysis.events import Handed, Scale
 from moelint.linter.analysis.module import Function
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._calls import calls_of
 from moelint.rules._conditions import Atom, atoms
@@ -101,7 +102,7 @@ def _only_weighs(branch: ast.If | ast.IfExp, weighing: Weighing) -> bool:
     if isinstance(branch, ast.IfExp) or branch.orelse:
         return False
     steps = {weighing.norm.statement, *(scale.statement for scale in weighing.scales)}
-    return steps <= set(ast.walk(branch)) and all(_weighs(statement, steps) for statement in branch.body)
+    return steps <= set(walk(branch)) and all(_weighs(statement, steps) for statement in branch.body)
 
 
 def _weighs(statement: ast.stmt, steps: set[ast.stmt]) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from moelint.linter.analysis.module import Function, Module
+from moelint.linter.analysis.walk import walk
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._factor_names import FactorNames
@@ -81,7 +82,7 @@ class FactorParameterIgnored(Rule):
 def _reads_locals(function: Function) -> bool:
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("locals", "vars")
-        for node in ast.walk(function.node)
+        for node in walk(function.node)
     )
 
 
@@ -89,7 +90,7 @@ def _is_dropped_override(module: Module, function: Function, parameter: str) -> 
     """Whether an override says with `del` that it does without a parameter of its base's signature."""
     if function.cls is None or not any(
         isinstance(node, ast.Name) and node.id == parameter and isinstance(node.ctx, ast.Del)
-        for node in ast.walk(function.node)
+        for node in walk(function.node)
     ):
         return False
     ancestors = [cls for cls in module.ancestry(function.cls) if cls is not function.cls]
@@ -103,9 +104,9 @@ def _is_dropped_override(module: Module, function: Function, parameter: str) -> 
 def _refuses(module: Module, function: Function) -> bool:
     """Whether the function raises or asserts when it is ordered to fold the factor: it scales nothing, and says so."""
     orders = module.profile.flags | module.profile.runner_flags | module.profile.answer_names
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise)):
-            for part in ast.walk(node.test):
+            for part in walk(node.test):
                 if isinstance(part, ast.Name) and part.id in orders:
                     return True
     return False

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._factor_names import FactorNames
 from moelint.rules._mentions import mentions
@@ -105,8 +106,8 @@ def _is_scaled(function: Function, names: FactorNames, outputs: set[str]) -> boo
     return any(
         isinstance(node, (ast.Return, ast.Assign, ast.AugAssign, ast.Expr))
         and names.used_in(node)
-        and any(isinstance(part, ast.Name) and part.id in outputs for part in ast.walk(node))
-        for node in ast.walk(function.node)
+        and any(isinstance(part, ast.Name) and part.id in outputs for part in walk(node))
+        for node in walk(function.node)
     )
 
 

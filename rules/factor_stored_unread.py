@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._mentions import mentions
@@ -111,10 +112,10 @@ def _stores(module: Module, cls: Class) -> Iterator[_Store]:
         if not mentions(module, method.node, names):
             continue
         receiver = receiver_name(method.node)
-        for statement in ast.walk(method.node):
+        for statement in walk(method.node):
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _is_neutral(statement.value):
                 for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
-                    for part in ast.walk(target):
+                    for part in walk(target):
                         if (
                             isinstance(part, ast.Attribute)
                             and part.attr in names
@@ -130,9 +131,9 @@ def _is_neutral(value: ast.expr | None) -> bool:
 
 def _uses_factor_otherwise(module: Module, store: _Store) -> bool:
     """Whether the class reads the factor anywhere but in what it stores."""
-    stored = set(map(id, ast.walk(store.statement)))
+    stored = set(map(id, walk(store.statement)))
     spelled = module.profile.factor
-    for node in ast.walk(store.cls.node):
+    for node in walk(store.cls.node):
         if id(node) in stored:
             continue
         if isinstance(node, ast.Name) and node.id in spelled and isinstance(node.ctx, ast.Load):

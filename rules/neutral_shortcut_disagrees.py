@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._buffers import Choice, Use, operands, sites, view_of
 from moelint.rules._mentions import covers, mentioning_lines
@@ -150,17 +151,17 @@ def _origins(name: str, bound: dict[str, list[ast.expr]]) -> set[str]:
         if current not in found:
             found.add(current)
             values = (value for value in bound.get(current, ()) if not is_allocation(value))
-            parts = (part for value in values for part in ast.walk(value))
+            parts = (part for value in values for part in walk(value))
             stack.extend(part.id for part in parts if isinstance(part, ast.Name))
     return found
 
 
 def _is_filled(name: str, function: Function) -> bool:
     """Whether a local, or a choice with it, is handed to a call or is the object of an in-place one."""
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         handed: list[ast.expr] = operands(node) if isinstance(node, ast.Call) else []
         if isinstance(node, ast.IfExp):
             handed = [node]
-        if any(isinstance(part, ast.Name) and part.id == name for operand in handed for part in ast.walk(operand)):
+        if any(isinstance(part, ast.Name) and part.id == name for operand in handed for part in walk(operand)):
             return True
     return False

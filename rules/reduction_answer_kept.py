@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._reads import is_plumbing, receiver_name
@@ -106,7 +107,7 @@ def _kept(module: Module, cls: Class, asked: list[int]) -> Iterator[tuple[str, a
         if not covers(function.node, asked):
             continue
         receiver = receiver_name(function.node)
-        for node in ast.walk(function.node):
+        for node in walk(function.node):
             if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
                 continue
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -129,7 +130,7 @@ def _own_calls(method: Function) -> set[str]:
     receiver = receiver_name(method.node)
     return {
         node.func.attr
-        for node in ast.walk(method.node)
+        for node in walk(method.node)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
@@ -141,7 +142,7 @@ def _question(module: Module, cls: Class, function: Function, value: ast.expr, r
     """The part of a value that asks another object whether something is reduced."""
     parameters = {parameter.arg for parameter in function.parameters()}
     bound = local_values(function)
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             asked, is_question = node.func, "reduc" in node.func.attr
         elif isinstance(node, ast.Attribute):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._mentions import mentions
 from moelint.rules._reductions import Tests, collectives, local_values
@@ -93,7 +94,7 @@ class ReductionSwitchedOff(Rule):
 
 def _switches(function: Function) -> Iterator[tuple[str, ast.expr, ast.Call | None]]:
     """Reduction switches that a literal sets to False: name, literal, the call of the experts it is handed to."""
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 if keyword.arg and _SWITCH.fullmatch(keyword.arg) and _is_false(keyword.value):
@@ -111,12 +112,12 @@ def _switches(function: Function) -> Iterator[tuple[str, ast.expr, ast.Call | No
 def _experts_call(function: Function, inner: ast.Call) -> ast.Call | None:
     """The call of experts that `inner` is, or is an argument of, also by a local name."""
     names = {name for name, values in local_values(function).items() if any(value is inner for value in values)}
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if (
             isinstance(node, ast.Call)
             and any(word in ast.unparse(node.func).lower() for word in _EXPERTS)
             and not terminal_name(node.func)[:1].isupper()
-            and any(part is inner or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(node))
+            and any(part is inner or (isinstance(part, ast.Name) and part.id in names) for part in walk(node))
         ):
             return node
     return None
@@ -125,7 +126,7 @@ def _experts_call(function: Function, inner: ast.Call) -> ast.Call | None:
 def _bindings(function: Function, name: str) -> int:
     """How often the function gives a switch a value."""
     count = 0
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Call):
             count += sum(keyword.arg == name for keyword in node.keywords)
         elif isinstance(node, ast.Dict):
@@ -154,14 +155,14 @@ def _is_only_tested(function: Function, name: str, tests: Tests) -> bool:
 def _knows_layouts(function: Function, literal: ast.expr, user: ast.Call) -> bool:
     """Whether the function tests a parallel layout, but not around the literal, and reduces nothing behind it."""
     tested = False
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Call) and "reduce" in terminal_name(node.func).lower() and node.lineno >= user.lineno:
-            if not any(part is literal for part in ast.walk(node)):
+            if not any(part is literal for part in walk(node)):
                 return False
         elif isinstance(node, (ast.If, ast.IfExp)):
-            names = (_name(part) for part in ast.walk(node.test))
+            names = (_name(part) for part in walk(node.test))
             if any(map(_LAYOUT.search, names)):
-                if any(part is literal for part in ast.walk(node)):
+                if any(part is literal for part in walk(node)):
                     return False
                 tested = True
     return tested

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.events import Scale
 from moelint.linter.analysis.module import Class, Function
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._self_applied import keeps_factor_to_itself
 
@@ -86,7 +87,7 @@ class RouteWithoutFactor(Rule):
 
 
 def _runs_experts(method: Function, module: Module) -> Iterator[ast.Call]:
-    for node in ast.walk(method.node):
+    for node in walk(method.node):
         if isinstance(node, ast.Call):
             target = node.func
             if isinstance(target, ast.Attribute) and target.attr not in module.profile.experts:
@@ -121,6 +122,6 @@ def _reaches(method: Function, cls: Class, sites: set[str]) -> bool:
 def _called(method: Function) -> set[str]:
     return {
         node.func.attr
-        for node in ast.walk(method.node)
+        for node in walk(method.node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from moelint.linter.analysis.module import Function, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._calls import calls_of
 from moelint.rules._renorm import is_factor
@@ -101,14 +102,12 @@ def _names_norm(function: Function) -> bool:
     """Whether a switch for normalising is read or handed on; storing it under its own name is neither."""
     stored = {
         part
-        for node in ast.walk(function.node)
+        for node in walk(function.node)
         if isinstance(node, ast.Assign) and all(_NORM.search(terminal_name(target).lower()) for target in node.targets)
-        for part in ast.walk(node)
+        for part in walk(node)
     }
     return any(
-        node not in stored and _NORM.search(name.lower())
-        for node in ast.walk(function.node)
-        if (name := _read_name(node))
+        node not in stored and _NORM.search(name.lower()) for node in walk(function.node) if (name := _read_name(node))
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._reads import receiver_name
@@ -135,14 +136,14 @@ def _steps(body: list[ast.stmt], receiver: str, path: _Path) -> Iterator[_Call |
             yield from _calls(statement, receiver, path)
             targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
             for target in targets:
-                for node in ast.walk(target) if target is not None else ():
+                for node in walk(target) if target is not None else ():
                     stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
                     if stored and isinstance(node, ast.Attribute) and terminal_name(node.value) == receiver:
                         yield _Set(node, node.attr, path)
 
 
 def _calls(node: ast.AST, receiver: str, path: _Path) -> Iterator[_Call]:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             if isinstance(part.func.value, ast.Name) and part.func.value.id == receiver:
                 yield _Call(part, part.func.attr, path)
@@ -179,7 +180,7 @@ def _reads(module: Module, cls: Class, method: Function, attribute: str, depth: 
     receiver = receiver_name(method.node)
     mine = [
         node
-        for node in ast.walk(method.node)
+        for node in walk(method.node)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == receiver
     ]
     touched = sorted((node for node in mine if node.attr == attribute), key=lambda node: (node.lineno, node.col_offset))

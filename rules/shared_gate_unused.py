@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from moelint.linter.analysis.module import Function, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._constants import assigned
 
@@ -82,7 +83,7 @@ class SharedGateUnused(Rule):
 
 def _runs_shared(function: Function) -> bool:
     return any(
-        isinstance(node, ast.Call) and "shared" in terminal_name(node.func).lower() for node in ast.walk(function.node)
+        isinstance(node, ast.Call) and "shared" in terminal_name(node.func).lower() for node in walk(function.node)
     )
 
 
@@ -111,7 +112,7 @@ def _never_called(module: Module) -> Iterator[Draft]:
 
 
 def _attributes_read(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             yield node.attr
         elif isinstance(node, ast.Call) and terminal_name(node.func) in ("getattr", "get_submodule"):
@@ -120,7 +121,7 @@ def _attributes_read(module: Module) -> Iterator[str]:
 
 def _gates(function: Function) -> Iterator[_Gate]:
     computed = {name for name, values in assigned(function).items() if any(isinstance(v, ast.Call) for v in values)}
-    for statement in ast.walk(function.node):
+    for statement in walk(function.node):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 for name, value in _pairs(target, statement.value):
@@ -148,10 +149,10 @@ def _is_pure(node: ast.expr) -> bool:
 
 def _holds_gate(value: ast.expr, computed: set[str]) -> bool:
     """Whether an expression contains the sigmoid of something that was computed from the input."""
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Call) and terminal_name(node.func) == "sigmoid":
             inner = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
-            for part in (part for argument in inner for part in ast.walk(argument)):
+            for part in (part for argument in inner for part in walk(argument)):
                 if isinstance(part, ast.Call) or (isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult)):
                     return True
                 if isinstance(part, ast.Name) and part.id in computed:
@@ -163,13 +164,13 @@ def _holds_gate(value: ast.expr, computed: set[str]) -> bool:
 
 def _is_read(gate: _Gate, function: Function) -> bool:
     """Whether the name is read after the store, before it is bound anew in the same block."""
-    loops = [node for node in ast.walk(function.node) if isinstance(node, _LOOPS) and _inside(gate.statement, node)]
+    loops = [node for node in walk(function.node) if isinstance(node, _LOOPS) and _inside(gate.statement, node)]
     block = _block_of(gate.statement, function)
     end = _end(gate.statement)
     again = min(
         (_start(other) for other in block if _start(other) >= end and _rebinds(other, gate.name)), default=(1 << 30, 0)
     )
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         read = isinstance(node, ast.Name) and node.id == gate.name and isinstance(node.ctx, ast.Load)
         if read and (end <= _start(node) < again or any(_inside(node, loop) for loop in loops)):
             return True
@@ -179,12 +180,12 @@ def _is_read(gate: _Gate, function: Function) -> bool:
 def _rebinds(statement: ast.stmt, name: str) -> bool:
     if not isinstance(statement, ast.Assign):
         return False
-    reads = any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement.value))
+    reads = any(isinstance(node, ast.Name) and node.id == name for node in walk(statement.value))
     return not reads and any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
 
 
 def _block_of(statement: ast.stmt, function: Function) -> list[ast.stmt]:
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list) and statement in block:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._constants import assigned
 from moelint.rules._slots import ColumnWrite, column_writes, names_weights
@@ -82,7 +83,7 @@ def _slot_values(module: Module, function: Function) -> Iterator[tuple[ast.AST, 
     segment = module.source.segment(function.node)
     if not any(word in segment for word in (b"cat(", b"concat", b"pad(")):
         return
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name, first = terminal_name(node.func), node.args[0]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from moelint.linter.analysis.module import terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._conditions import test_aliases
 from moelint.rules._renorm import is_factor, spelled
@@ -84,7 +85,7 @@ class SlotResidueKept(Rule):
 def _presence(write: ColumnWrite, module: Module) -> tuple[str, ast.expr, set[ast.stmt]] | None:
     """(factor, test, the statements under the test) if the write runs only where a factor is present."""
     aliases = dict(
-        pair for node in ast.walk(write.function.node) if isinstance(node, ast.Assign) for pair in test_aliases(node)
+        pair for node in walk(write.function.node) if isinstance(node, ast.Assign) for pair in test_aliases(node)
     )
     for branch, positive in write.branches:
         for factor in _tested(_expanded(branch.test, aliases), positive):
@@ -135,7 +136,7 @@ def _is_factor(node: ast.expr, write: ColumnWrite, module: Module) -> bool:
         text = spelled(node)
         divided = any(
             isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and text in map(spelled, _divisors(part.right))
-            for part in ast.walk(write.value)
+            for part in walk(write.value)
         )
         return divided or (is_factor(node, module) and not _is_flag(terminal_name(node), module))
     return False
@@ -148,12 +149,12 @@ def _is_flag(name: str, module: Module) -> bool:
 
 
 def _divisors(node: ast.expr) -> list[ast.expr]:
-    return [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
+    return [part for part in walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
 
 
 def _is_slot(write: ColumnWrite, factor: str, module: Module) -> bool:
     mentions = any(
-        isinstance(part, (ast.Name, ast.Attribute)) and spelled(part) == factor for part in ast.walk(write.value)
+        isinstance(part, (ast.Name, ast.Attribute)) and spelled(part) == factor for part in walk(write.value)
     )
     return names_weights(write.base, module) or (mentions and "/" in ast.unparse(write.value))
 
@@ -175,12 +176,12 @@ def _raises(body: list[ast.stmt]) -> bool:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    return (part for part in ast.walk(node) if isinstance(part, ast.stmt))
+    return (part for part in walk(node) if isinstance(part, ast.stmt))
 
 
 def _made_here(write: ColumnWrite) -> bool:
     """Whether the function itself builds the tensor with a value for its last column."""
-    for node in ast.walk(write.function.node):
+    for node in walk(write.function.node):
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == write.target for target in node.targets):
             text = ast.unparse(node.value)
             if any(maker in text for maker in _MAKES):

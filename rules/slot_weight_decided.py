@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from moelint.linter.analysis.events import SlotWrite
 from moelint.linter.analysis.module import Function, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._sites import Related, explain, guards_of, provenance, weight_helper_name
 
@@ -111,27 +112,26 @@ def _decided_how(event: SlotWrite, module: Module) -> str | None:
 
 
 def _names(value: ast.expr) -> set[str]:
-    return {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+    return {part.id for part in walk(value) if isinstance(part, ast.Name)}
 
 
 def _asks(value: ast.expr, module: Module) -> bool:
     return any(
-        isinstance(part, ast.Call) and terminal_name(part.func) in module.profile.weight_calls
-        for part in ast.walk(value)
+        isinstance(part, ast.Call) and terminal_name(part.func) in module.profile.weight_calls for part in walk(value)
     )
 
 
 def _mentions_slot_weight(value: ast.expr, module: Module) -> bool:
     return any(
         isinstance(part, (ast.Name, ast.Attribute)) and terminal_name(part) in module.profile.slot_weight
-        for part in ast.walk(value)
+        for part in walk(value)
     )
 
 
 def _is_quotient(value: ast.expr) -> bool:
     return any(
         isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and isinstance(part.left, ast.Constant)
-        for part in ast.walk(value)
+        for part in walk(value)
     )
 
 
@@ -141,7 +141,7 @@ def _computed_by(value: ast.expr, function: Function | None, module: Module) -> 
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             asks = any(
                 isinstance(part, ast.Call) and terminal_name(part.func) in module.profile.weight_calls
-                for part in ast.walk(node)
+                for part in walk(node)
             )
             if not asks:
                 return node

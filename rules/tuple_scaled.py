@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from moelint.linter.analysis.events import Scale
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._reductions import local_values
 
@@ -98,7 +99,7 @@ def _taken_apart(function: Function, event: Scale) -> str:
     if not names or not isinstance(source, ast.Call) or terminal_name(source.func) in _STACKS:
         return ""
     parts: set[object] = set()
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if getattr(node, "lineno", 0) < event.statement.lineno:
             continue
         if isinstance(node, ast.Call) and terminal_name(node.func) == "isinstance":

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from moelint.linter.analysis.module import FunctionNode, bindings, dotted_name
+from moelint.linter.analysis.walk import walk
 
 _Position = tuple[int, int]
 _END: _Position = (1 << 60, 0)
@@ -29,7 +30,7 @@ def value_of(function: FunctionNode, target: str, at: ast.AST | None = None, wal
 
 def result_of(function: FunctionNode) -> ast.expr | None:
     """What a call of the function returns; a way off its end returns the constant None."""
-    returned = _returned(function.body)
+    returned = _returned(function.body, ast.Constant(None))
     return None if returned is _UNKNOWN else returned
 
 
@@ -98,7 +99,7 @@ class _Holder:
     def _walrus(self, statement: ast.stmt, held: ast.expr | None) -> ast.expr | None:
         for node in ast.iter_child_nodes(statement):
             if isinstance(node, ast.expr):
-                for part in ast.walk(node):
+                for part in walk(node):
                     if isinstance(part, ast.NamedExpr) and part.target.id == self.target and _end(part) <= self.stop:
                         held = part.value
         return held
@@ -106,7 +107,7 @@ class _Holder:
     def _binds(self, statement: ast.stmt) -> bool:
         return any(
             isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load) and self._is_target(node)
-            for node in ast.walk(statement)
+            for node in walk(statement)
         )
 
     def _is_target(self, node: ast.expr) -> bool:
@@ -116,26 +117,25 @@ class _Holder:
 
     def _declares(self, statement: ast.stmt) -> bool:
         return any(
-            isinstance(node, ast.Nonlocal) and self.target in node.names for node in ast.walk(statement)
+            isinstance(node, ast.Nonlocal) and self.target in node.names for node in walk(statement)
         ) and self._binds(statement)
 
 
-def _returned(body: Sequence[ast.stmt]) -> ast.expr:
-    for index, statement in enumerate(body):
+def _returned(body: Sequence[ast.stmt], after: ast.expr) -> ast.expr:
+    """What is returned from `body` on, where `after` is returned if control leaves it at its end."""
+    for statement in reversed(body):
         if isinstance(statement, ast.Return):
-            return statement.value or ast.Constant(None)
-        if isinstance(statement, ast.Raise):
-            return _NEVER
-        if isinstance(statement, ast.If):
-            if _leaves(statement):
-                rest = body[index + 1 :]
-                then, other = _returned([*statement.body, *rest]), _returned([*statement.orelse, *rest])
-                return _merged(statement.test, then, other) or _UNKNOWN
+            after = statement.value or ast.Constant(None)
+        elif isinstance(statement, ast.Raise):
+            after = _NEVER
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            return _returned([*statement.body, *body[index + 1 :]])
+            after = _returned(statement.body, after)
         elif _leaves(statement):
-            return _UNKNOWN
-    return ast.Constant(None)
+            if not isinstance(statement, ast.If):
+                return _UNKNOWN
+            then, other = _returned(statement.body, after), _returned(statement.orelse, after)
+            after = _merged(statement.test, then, other) or _UNKNOWN
+    return after
 
 
 def _merged(test: ast.expr, then: ast.expr | None, other: ast.expr | None) -> ast.expr | None:

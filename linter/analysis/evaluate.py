@@ -12,6 +12,7 @@ from moelint.linter.analysis.lookup import Callee, fields
 from moelint.linter.analysis.module import Function, terminal_name
 from moelint.linter.analysis.shapes import is_neutral, is_number, is_scalar_call, is_self, path_text, short
 from moelint.linter.analysis.sinks import Sinks
+from moelint.linter.analysis.walk import walk
 
 _CONVERT = frozenset(
     {"float", "int", "round", "tensor", "as_tensor", "asarray", "array", "scalar_tensor", "full", "full_like"}
@@ -108,7 +109,7 @@ class Evaluator(Sinks):
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.comprehension):
                     self.eval(child.iter)
-                    for name in ast.walk(child.target):
+                    for name in walk(child.target):
                         if isinstance(name, ast.Name):
                             self.env.pop(name.id, None)
                     for test in child.ifs:

@@ -17,6 +17,7 @@ from moelint.linter.analysis.events import Event, Guard, GuardKind, Handed, Scal
 from moelint.linter.analysis.known import Call, Known
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.shapes import ends, is_none, is_self, path_text
+from moelint.linter.analysis.walk import walk
 
 _ROUNDS = 6
 _RUN = frozenset({"__init__", "__call__", "forward"})
@@ -156,7 +157,7 @@ class _Walk(Evaluator):
             self._return(statement)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self.eval(statement.iter)
-            for node in ast.walk(statement.target):
+            for node in walk(statement.target):
                 if isinstance(node, ast.Name):
                     self._forget(node.id)
             self._guarded(statement.iter, statement.body, "loop")
@@ -189,7 +190,8 @@ class _Walk(Evaluator):
         else:
             self._sequence(statement.body)
         for handler in statement.handlers:
-            self._guarded(handler.type or ast.Constant(True), handler.body, "handler")
+            caught = handler.type or ast.copy_location(ast.Constant(True), handler)
+            self._guarded(caught, handler.body, "handler")
         self._block(statement.orelse)
         self._sequence(statement.finalbody)
 

@@ -15,6 +15,7 @@ from moelint.linter.analysis.branches import result_of, value_of
 from moelint.linter.analysis.events import Guard
 from moelint.linter.analysis.lookup import Callee, Lookup
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Diagrams, Node
 
 _DEPTH = 8
@@ -42,6 +43,8 @@ class Guards:
         self.diagrams = Diagrams()
         self.lookup = Lookup(module)
         self._tests: dict[tuple[ast.expr, Function | None], tuple[Node, list[tuple[ast.AST, str]]]] = {}
+        self._choices: dict[tuple[ast.IfExp, Function | None, int], Node] = {}
+        """Choices that occur in several places of one expression, for the calls that are being looked into."""
         self._asked: set[str] = set()
         """What the central helpers are asked about, as source text."""
         self._calls: dict[Function, tuple[Callee, ast.Call, Function | None]] = {}
@@ -133,11 +136,14 @@ class Guards:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return diagrams.neg(self.formula(test.operand, function, depth))
         if isinstance(test, ast.IfExp):
-            return diagrams.ite(
-                self.formula(test.test, function, depth),
-                self.formula(test.body, function, depth),
-                self.formula(test.orelse, function, depth),
-            )
+            key = (test, function, depth)
+            if key not in self._choices:
+                self._choices[key] = diagrams.ite(
+                    self.formula(test.test, function, depth),
+                    self.formula(test.body, function, depth),
+                    self.formula(test.orelse, function, depth),
+                )
+            return self._choices[key]
         if isinstance(test, ast.Constant):
             return TRUE if test.value else FALSE
         if isinstance(test, ast.NamedExpr):
@@ -300,9 +306,11 @@ class Guards:
         if callee is not None and callee.function not in self._calls:
             result = result_of(callee.function.node)
             if result is not None:
+                choices, self._choices = self._choices, {}
                 self._calls[callee.function] = (callee, node, function)
                 expanded = self.formula(result, callee.function, depth - 1)
                 del self._calls[callee.function]
+                self._choices = choices
                 if self._decides(expanded):
                     return expanded
         return self._other(node)
@@ -423,7 +431,7 @@ class Guards:
             return repr(node.value)
         truth = self.formula(node, function)
         if truth not in (TRUE, FALSE) or any(
-            isinstance(part, ast.expr) and self._is_factor(part) for part in ast.walk(node)
+            isinstance(part, ast.expr) and self._is_factor(part) for part in walk(node)
         ):
             return None
         return repr(truth == TRUE)
@@ -470,5 +478,5 @@ def _names_type(node: ast.expr) -> bool:
     """`type(x)`, `x.__class__` or the name of one of them; not `x` itself, which may be compared with None."""
     return any(
         isinstance(part, ast.expr) and (getattr(part, "attr", None) == "__class__" or terminal_name(part) == "type")
-        for part in ast.walk(node)
+        for part in walk(node)
     )

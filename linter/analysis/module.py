@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from moelint.linter.analysis.walk import walk
 from moelint.linter.profile import Profile, Role
 from moelint.linter.source import Source
 
@@ -111,7 +112,7 @@ class Module:
                 for name, value in simple_bindings(statement):
                     found.setdefault(name, []).append(value)
             if b":=" in self.source.segment(function.node):
-                for node in ast.walk(function.node):
+                for node in walk(function.node):
                     if isinstance(node, ast.NamedExpr):
                         found.setdefault(node.target.id, []).append(node.value)
         return found
