@@ -14,6 +14,7 @@ class Source:
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.data = data
+        self._segments: dict[ast.AST, bytes] = {}
 
     @cached_property
     def text(self) -> str:
@@ -40,7 +41,11 @@ class Source:
 
     def segment(self, node: ast.AST) -> bytes:
         """The whole lines that a node spans."""
-        return b"\n".join(self.lines[node.lineno - 1 : node.end_lineno])  # type: ignore[attr-defined]
+        found = self._segments.get(node)
+        if found is None:
+            found = b"\n".join(self.lines[node.lineno - 1 : node.end_lineno])  # type: ignore[attr-defined]
+            self._segments[node] = found
+        return found
 
     def _column(self, line: int, offset: int) -> int:
         raw = self.lines[line - 1][:offset]
