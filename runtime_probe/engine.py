@@ -11,21 +11,15 @@ from typing import Any
 
 import torch
 
-from moelint.runtime_probe import invoke, measure, reading, records
+from moelint.runtime_probe import invoke, measure, reading
 from moelint.runtime_probe.build import Built, Recipe, build
 from moelint.runtime_probe.describe import describe
-from moelint.runtime_probe.fabricate import FabricatedCall
+from moelint.runtime_probe.emitter import Emitter, Inconclusive
 from moelint.runtime_probe.frameworks.base import Configuration, Framework
 from moelint.runtime_probe.measure import Rows
 from moelint.runtime_probe.records import FORCED, LATENT, UNREACHED, Expected, Job, Measurement, Unit, Weights
 from moelint.runtime_probe.standins import Leaves
 from moelint.runtime_probe.tiny import HIDDEN, OVERLAYS, SHARED_CHANNEL, TOKENS
-
-_REFUSALS = (AssertionError, NotImplementedError, ValueError)
-
-
-class Inconclusive(RuntimeError):
-    """The numbers would say nothing about the block."""
 
 
 @dataclass
@@ -73,7 +67,8 @@ class BlockProbe:
         reference = self._choose_overlay(cls)
         for configuration in self._framework.configurations(cls, reference.overlay):
             yield from self._cells(unit, cls, configuration, reference)
-        yield from self._latent(unit, cls, reference)
+        if not self._job.among:
+            yield from self._latent(unit, cls, reference)
 
     def _choose_overlay(self, cls: type) -> Reference:
         """The first configuration under which the block's own `forward` runs at all; the first of all if none does."""
@@ -95,10 +90,10 @@ class BlockProbe:
     def _cells(
         self, unit: Unit, cls: type, configuration: Configuration, reference: Reference
     ) -> Iterator[Measurement]:
-        if self._job.only and not self._may_be_wanted(unit, configuration):
-            return
         started = time.monotonic()
-        emit = _Emitter(self._job, self._framework, unit, configuration)
+        emit = Emitter(self._job, self._framework, unit, configuration)
+        if not self._is_wanted(emit):
+            return
         with self._framework.entered(configuration):
             try:
                 prepared = self._prepare(cls, configuration, reference, (1.0, *self._job.factors))
@@ -127,7 +122,7 @@ class BlockProbe:
         entry: str,
         force: bool,
         reference: Reference,
-        emit: _Emitter,
+        emit: Emitter,
         seen: set[str],
     ) -> Iterator[Measurement]:
         started = time.monotonic()
@@ -244,7 +239,7 @@ class BlockProbe:
                 continue
             failure = None
             for configuration in self._framework.latent_configurations(route):
-                emit = _Emitter(self._job, self._framework, unit, configuration)
+                emit = Emitter(self._job, self._framework, unit, configuration)
                 started = time.monotonic()
                 try:
                     with self._framework.entered(configuration):
@@ -261,75 +256,14 @@ class BlockProbe:
             if failure is not None:
                 yield failure
 
-    def _may_be_wanted(self, unit: Unit, configuration: Configuration) -> bool:
-        emit = _Emitter(self._job, self._framework, unit, configuration)
-        return (
-            emit.measured("", UNREACHED, None, None, 0.0).cell.rpartition("|")[2] == self._job.only.rpartition("|")[2]
-        )
-
-
-class _Emitter:
-    """Makes the measurements of one configuration of one unit."""
-
-    def __init__(self, job: Job, framework: Framework, unit: Unit, configuration: Configuration) -> None:
-        self._job, self._framework, self._unit = job, framework, unit
-        self.configuration = {"platform": job.platform, **framework.shown(configuration)}
-        if job.dtype != "float32":
-            self.configuration["dtype"] = job.dtype
-        self.notes: tuple[str, ...] = ()
-
-    def measured(
-        self, route: str, grade: str, expected: Expected | None, measured: Weights | None, started: float
-    ) -> Measurement:
-        allowed = measure.tolerance(self._job.dtype)
-        verdict, reason = records.NOT_RUN, ""
-        if expected is not None and measured is not None:
-            verdict, reason = measure.judge(expected, measured, allowed)
-        return self._make(route, grade, verdict, reason, started, expected, measured, allowed)
-
-    def failed(self, route: str, grade: str, error: Exception, started: float) -> Measurement:
-        """A cell that gave no numbers: refused by the target, or not run."""
-        verdict = records.REFUSED if self._is_refusal(error) else records.NOT_RUN
-        return self._make(route, grade, verdict, describe(error), started)
-
-    def _is_refusal(self, error: Exception) -> bool:
-        """Whether the target itself says no: an assertion or refusal raised by its own code."""
-        if isinstance(error, (FabricatedCall, Inconclusive)) or not isinstance(error, _REFUSALS):
+    def _is_wanted(self, emit: Emitter) -> bool:
+        job, values = self._job, emit.configuration
+        if (
+            job.only
+            and emit.measured("", UNREACHED, None, None, 0.0).cell.rpartition("|")[2] != job.only.rpartition("|")[2]
+        ):
             return False
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        return trace is not None and trace.tb_frame.f_code.co_filename.startswith(self._job.root)
-
-    def _make(
-        self,
-        route: str,
-        grade: str,
-        verdict: str,
-        reason: str,
-        started: float,
-        expected: Expected | None = None,
-        measured: Weights | None = None,
-        allowed: float | None = None,
-    ) -> Measurement:
-        return Measurement(
-            path=self._unit.path,
-            block=self._unit.block,
-            line=self._unit.line,
-            route=route,
-            configuration=self.configuration,
-            device=self._job.device,
-            verdict=verdict,
-            reason=reason,
-            grade=grade,
-            emulated=self._framework.emulations(self.configuration),
-            notes=self.notes,
-            expected=expected,
-            measured=measured,
-            tolerance=allowed,
-            seed=self._job.seed,
-            seconds=round(time.monotonic() - started, 3),
-        )
+        return not job.among or any(wanted.items() <= values.items() for wanted in job.among)
 
 
 def _shared_output(prepared: Prepared, hidden: Any) -> Any:

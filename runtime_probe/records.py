@@ -46,9 +46,9 @@ class Job:
     dtype: str = "float32"
     only: str = ""
     """Run just the cell with this identity."""
+    among: tuple[dict[str, Any], ...] = ()
+    """Run just configurations that have all the values of one of these."""
     unit_seconds: float = 120.0
-    kernels: str = "reference"
-    """`reference`: linear stand-ins for the experts. `real`: the target's own kernels where they can run."""
 
     def as_dict(self) -> dict[str, Any]:
         """The job as JSON can hold it."""
@@ -59,7 +59,7 @@ class Job:
         """The inverse of `as_dict`."""
         raw = dict(raw)
         raw["units"] = tuple(Unit(**unit) for unit in raw["units"])
-        raw["factors"] = tuple(raw["factors"])
+        raw["factors"], raw["among"] = tuple(raw["factors"]), tuple(raw["among"])
         return cls(**raw)
 
 

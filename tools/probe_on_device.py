@@ -2,9 +2,9 @@
 
     python tools/probe_on_device.py --releases /path/to/releases 0.5.22 0.5.23
 
-The archive is written to .device/ (which git ignores) and must stay below 64 MiB. On the machine: Python 3.12 with torch
-and Triton; the command unpacks the archive below /tmp, probes the releases side by side, on the real CUDA platform and
-with ROCm's policy emulated, and leaves one JSON report for each in $OUT.
+The archive is written to .device/ (which git ignores) and must stay below 64 MiB. On the machine: Python 3.12 with
+torch and Triton; the command unpacks the archive below /tmp, probes the releases side by side, on the real CUDA
+platform and with ROCm's policy emulated, and leaves one JSON report for each in $OUT.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from unittest import mock
 import torch
 
 from moelint.runtime_probe import mount, platforms, reading
-from moelint.runtime_probe.engine import BlockProbe, Inconclusive
+from moelint.runtime_probe.emitter import Inconclusive
+from moelint.runtime_probe.engine import BlockProbe
 from moelint.runtime_probe.fabricate import Fabricator
 from moelint.runtime_probe.frameworks import aiter
 from moelint.runtime_probe.frameworks.base import Configuration, Framework
@@ -72,7 +73,7 @@ class SGLang(Framework):
             emulation.restore(device=job.device)
 
     def _import_units(self) -> None:
-        """Freeze the platform's constants before the device is real again; what fails here fails when it is measured."""
+        """Freeze the platform's constants before the device is real again; what fails, fails again when measured."""
         for name in {unit.module for unit in self._job.units}:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)

@@ -13,7 +13,8 @@ from torch import nn
 
 from moelint.runtime_probe import reading
 from moelint.runtime_probe.build import record_reads
-from moelint.runtime_probe.engine import BlockProbe, Inconclusive
+from moelint.runtime_probe.emitter import Inconclusive
+from moelint.runtime_probe.engine import BlockProbe
 from moelint.runtime_probe.frameworks.base import Framework
 from moelint.runtime_probe.records import Job
 from moelint.runtime_probe.standins import Leaves, SharedExpert, one_hot
