@@ -32,9 +32,9 @@ def test_clean_files_are_silent(reported: dict[str, set[str]], name: str) -> Non
 @pytest.mark.parametrize(
     ("name", "rules"),
     [
-        ("overlap_block.py", {"epilogue-unguarded", "guard-not-asking", "sibling-routes-disagree"}),
+        ("overlap_block.py", {"epilogue-unguarded", "guard-not-asking"}),
         ("fused_shared_block.py", {"slot-weight-decided"}),
     ],
 )
 def test_wrong_blocks_are_reported(reported: dict[str, set[str]], name: str, rules: set[str]) -> None:
-    assert rules <= reported[name]
+    assert reported[name] >= rules
