@@ -66,19 +66,28 @@ def either(values: Sequence[Value]) -> Value:
 
 def one_of(alternatives: Sequence[tuple[Guard, ...]]) -> tuple[Guard, ...]:
     """Guards that hold where all guards of one of the alternatives do."""
-    if not all(alternatives):
-        return ()
-    if len(alternatives) == 1:
-        return alternatives[0]
-    return (Guard(alternatives[0][0].test, True, "either", None, None, tuple(alternatives)),)
+    common = 0
+    shortest = min(map(len, alternatives), default=0)
+    first = alternatives[0] if alternatives else ()
+    while common < shortest and all(other[-1 - common] is first[-1 - common] for other in alternatives):
+        common += 1
+    rest = [alternative[: len(alternative) - common] for alternative in alternatives]
+    shared = first[len(first) - common :]
+    if not all(rest):
+        return shared
+    return (Guard(rest[0][0].test, True, "either", None, None, tuple(rest)), *shared)
 
 
 def flattened(guards: Iterable[Guard]) -> Iterator[Guard]:
-    """The single tests among the guards and their alternatives."""
-    for guard in guards:
+    """The single tests among the guards and their alternatives, each once."""
+    stack, seen = list(guards)[::-1], set()
+    while stack:
+        guard = stack.pop()
+        if guard in seen:
+            continue
+        seen.add(guard)
         if guard.alternatives:
-            for alternative in guard.alternatives:
-                yield from flattened(alternative)
+            stack.extend(inner for alternative in guard.alternatives[::-1] for inner in alternative[::-1])
         else:
             yield guard
 

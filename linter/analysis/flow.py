@@ -69,6 +69,7 @@ class _Analysis:
         self._walk_callers(candidates)
         callers = known.callers()
         flow = Flow(aliases=known.aliases, callers=callers)
+        entries = _Entries(callers)
         seen: set[tuple[type, int, int, int, int]] = set()
         for function in self.module.functions:
             for event in self.events.get(function, ()):
@@ -76,7 +77,7 @@ class _Analysis:
                 key = (type(event), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
                 if key not in seen:
                     seen.add(key)
-                    flow.events.append(_under_callers(event, callers))
+                    flow.events.append(entries.under(event))
         return flow
 
     def _walk(self, function: Function) -> None:
@@ -350,25 +351,30 @@ class _Walk(Evaluator):
             self.scale(statement, value, target, power, True, "*=" if power > 0 else "/=")
 
 
-def _under_callers(event: Event, callers: dict[Function, list[Call]]) -> Event:
-    """An event of a function that is called here: the guards of the calls are its own too."""
-    if not isinstance(event, (Scale, Handed)):
-        return event
-    guards = _entry(event.function, callers, frozenset())
-    return replace(event, guards=(*guards, *event.guards)) if guards else event
+class _Entries:
+    """The guards under which the functions of a module are called in it."""
 
+    def __init__(self, callers: dict[Function, list[Call]]) -> None:
+        self.callers = callers
+        self._known: dict[Function, tuple[Guard, ...]] = {}
 
-def _entry(
-    function: Function | None, callers: dict[Function, list[Call]], above: frozenset[Function]
-) -> tuple[Guard, ...]:
-    calls = callers.get(function, []) if function is not None else []
-    if not calls or function in above:
-        return ()
-    assert function is not None
-    alternatives = [(*_entry(call.function, callers, above | {function}), *call.guards) for call in calls]
-    if not all(alternatives):
-        return ()
-    return (Guard(calls[0].node, True, "callers", function, None, tuple(alternatives)),)
+    def under(self, event: Event) -> Event:
+        """An event of a function that is called here: the guards of the calls are its own too."""
+        if not isinstance(event, (Scale, Handed)) or event.function is None:
+            return event
+        guards = self._guards(event.function)
+        return replace(event, guards=(*guards, *event.guards)) if guards else event
+
+    def _guards(self, function: Function) -> tuple[Guard, ...]:
+        calls = self.callers.get(function)
+        if not calls:
+            return ()
+        if function not in self._known:
+            self._known[function] = ()  # for functions that call each other
+            alternatives = tuple((*self._guards(call.function), *call.guards) for call in calls)
+            if all(alternatives):
+                self._known[function] = (Guard(calls[0].node, True, "callers", function, None, alternatives),)
+        return self._known[function]
 
 
 @lru_cache(maxsize=16)

@@ -47,6 +47,7 @@ class Guards:
         """Choices that occur in several places of one expression, for the calls that are being looked into."""
         self._asked: set[str] = set()
         """What the central helpers are asked about, as source text."""
+        self._alternatives: dict[Guard, Node] = {}
         self._calls: dict[Function, tuple[Callee, ast.Call, Function | None]] = {}
         self.origins: list[tuple[ast.AST, str]] = []
         """Where the attributes and locals that the last condition looked into are set."""
@@ -73,10 +74,12 @@ class Guards:
             node, origins = self._tests[key]
             self.origins += origins
             return node if guard.positive else self.diagrams.neg(node)
-        node = FALSE
-        for alternative in guard.alternatives:
-            node = self.diagrams.disj(node, self._conjunction(alternative))
-        return self._called(node, guard.function) if guard.kind == "callers" else node
+        if guard not in self._alternatives:
+            node = FALSE
+            for alternative in guard.alternatives:
+                node = self.diagrams.disj(node, self._conjunction(alternative))
+            self._alternatives[guard] = self._called(node, guard.function) if guard.kind == "callers" else node
+        return self._alternatives[guard]
 
     def _called(self, node: Node, function: Function | None) -> Node:
         """The condition under which a function is called, without the choice of a back end, which picks a route.
