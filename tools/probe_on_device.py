@@ -22,7 +22,7 @@ FOLDER = ROOT / ".device"
 LIMIT = 60 << 20
 WHEELS = ("msgspec", "pydantic", "dill", "apache-tvm-ffi")
 _SUFFIXES = (".py", ".json", ".cuh", ".cu", ".h", ".hpp")
-_UNNEEDED = ("/test/", "/benchmark/", "/multimodal_gen/", "/entrypoints/", "/lang/", "/eval/")
+_UNNEEDED = ("/test/", "/benchmark/", "/multimodal_gen/")
 
 
 def wanted(path: str) -> bool:
