@@ -129,8 +129,9 @@ _FACTOR = "@factor"
 
 def _tokens(rule: RuleEntry, profile: Mapping[str, Any]) -> Sequence[Sequence[str]]:
     """What a rule looks for in code of this profile. Where central helpers own the factor, rules that are made for any
-    framework look at the files that name the factor only: routers and blocks without one are not their subject."""
-    if rule.needs_helpers or not profile.get("answer_calls"):
+    framework look at the files that name the factor only: routers and blocks without one are not their subject.
+    Suppression comments are read wherever they are."""
+    if rule.needs_helpers or rule.family == "suppression" or not profile.get("answer_calls"):
         return rule.tokens
     return [alternative if _FACTOR in alternative else (*alternative, _FACTOR) for alternative in rule.tokens]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moelint.linter import registry
+from moelint.linter import options, registry
+from moelint.linter.check import check
+from moelint.linter.plan import plan_for
 from moelint.linter.prefilter import Leads, Prefilter, expand
 from moelint.linter.profile_choice import Chooser
 from moelint.linter.rule import Tokens
@@ -141,3 +145,21 @@ def test_a_gate_takes_over_what_the_search_tells() -> None:
         {b"routed_scale"},
         (b"routed_scale_x", b"seldom", b"often"),
     )
+
+
+def test_beside_central_helpers_general_rules_need_the_factor_and_comments_are_always_read(tmp_path: Path) -> None:
+    router = (
+        "import torch\n\n\ndef route(logits, bias, {factor}):\n    scores = logits.sigmoid() + bias\n"
+        "    w, i = torch.topk(scores, 2)  # experts\n    return w / w.sum(-1, keepdim=True){use}, i\n"
+    )
+    (tmp_path / "with.py").write_text(router.format(factor="routed_scaling_factor", use=" * routed_scaling_factor"))
+    (tmp_path / "without.py").write_text(router.format(factor="k", use=""))
+    (tmp_path / "comment.py").write_text("x = 1  # moelint: ignore\n")
+
+    def found(profile: str) -> set[tuple[str, str]]:
+        asked = options.parse([str(tmp_path), "--profile", profile, "--isolated", "--no-cache"])
+        report = check(asked.paths, plan_for(asked))
+        return {(Path(f.path).name, f.code) for f in report.findings if f.code in ("MOE801", "MOE901")}
+
+    assert found("generic") == {("with.py", "MOE801"), ("without.py", "MOE801"), ("comment.py", "MOE901")}
+    assert found("sglang") == {("with.py", "MOE801"), ("comment.py", "MOE901")}
