@@ -9,14 +9,14 @@ from typing import Any
 from moelint.linter.analysis.events import Compared, Guard, Handed, Step, Stored, Value, either
 from moelint.linter.analysis.known import Call, Known
 from moelint.linter.analysis.lookup import Callee, fields
-from moelint.linter.analysis.module import Function, terminal_name
+from moelint.linter.analysis.module import Class, Function, terminal_name
 from moelint.linter.analysis.shapes import is_neutral, is_number, is_scalar_call, is_self, path_text, short
 from moelint.linter.analysis.sinks import Sinks
 from moelint.linter.analysis.walk import walk
 
 _CONVERT = frozenset(
     {"float", "int", "round", "tensor", "as_tensor", "asarray", "array", "scalar_tensor", "full", "full_like"}
-    | {"new_full", "new_tensor", "cast", "abs", "Parameter", "Buffer"}
+    | {"new_full", "new_tensor", "cast", "abs", "Parameter", "Buffer", "FloatTensor", "float16", "float32", "float64"}
 )
 """Calls that keep the factor's value, given as an argument."""
 _VIEW = frozenset(
@@ -106,6 +106,7 @@ class Evaluator(Sinks):
             self.eval(node.body)
         else:
             self.env = dict(outer)
+            kept = self.guards
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.comprehension):
                     self.eval(child.iter)
@@ -114,9 +115,11 @@ class Evaluator(Sinks):
                             self.env.pop(name.id, None)
                     for test in child.ifs:
                         self.eval_test(test)
+                        self.guards += (Guard(test, True, "if", self.function),)
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     self.eval(child)
+            self.guards = kept
         self.env = outer
 
     def _attribute(self, node: ast.Attribute) -> Value | None:
@@ -141,6 +144,8 @@ class Evaluator(Sinks):
 
     def _subscript(self, node: ast.Subscript) -> Value | None:
         self.eval(node.slice)
+        if isinstance(node.value, (ast.Tuple, ast.List, ast.Dict)):
+            return self._picked(node, node.value)
         base = self.eval(node.value)
         key = self.text(node.slice)
         if key in self.profile.factor:
@@ -149,6 +154,23 @@ class Evaluator(Sinks):
         if held is not None:
             return held.then(node, f"read of `{short(node)}`")
         return base
+
+    def _picked(self, node: ast.Subscript, display: ast.Tuple | ast.List | ast.Dict) -> Value | None:
+        """`(1.0, factor)[test]` and `{True: 1.0, False: factor}[test]`."""
+        choices: list[tuple[bool | None, ast.expr]]
+        if isinstance(display, ast.Dict):
+            keys = [key.value if isinstance(key, ast.Constant) else None for key in display.keys]
+            choices = [(k if isinstance(k, bool) else None, v) for k, v in zip(keys, display.values, strict=True)]
+        else:
+            pair = len(display.elts) == 2
+            choices = [(bool(position) if pair else None, item) for position, item in enumerate(display.elts)]
+        held = []
+        for wanted, item in choices:
+            value = self.eval(item)
+            if value is not None:
+                test = () if wanted is None else (Guard(node.slice, wanted, "ternary", self.function),)
+                held.append(value.under(test))
+        return either(held) if held else None
 
     def text(self, node: ast.expr) -> str | None:
         """The string that an expression is, directly or through a constant of the module."""
@@ -193,10 +215,10 @@ class Evaluator(Sinks):
         return None
 
     def _power(self, node: ast.BinOp, value: Value) -> Value:
-        """`factor ** -1` is its inverse; of other exponents only the sign matters."""
-        if not (isinstance(node.right, ast.UnaryOp) and isinstance(node.right.op, ast.USub)):
-            return value
-        return self._inverse(node, value)
+        """`factor ** -1` is its inverse, `factor ** test` the factor under a test; of numbers only the sign matters."""
+        if isinstance(node.right, ast.UnaryOp) and isinstance(node.right.op, ast.USub):
+            return self._inverse(node, value)
+        return value if is_number(node.right) else value.under((Guard(node.right, True, "ternary", self.function),))
 
     def _inverse(self, node: ast.expr, value: Value) -> Value:
         self.scale(node, value, None, -value.power, False, "/")
@@ -254,6 +276,8 @@ class Evaluator(Sinks):
         tainted: list[Argument] = []
         for argument in node.args:
             value = self.eval(argument)
+            if value is None and name in _CONVERT and isinstance(argument, (ast.List, ast.Tuple)):
+                value = next((held for held in map(self.eval, argument.elts) if held is not None), None)
             if value is not None:
                 tainted.append((None, argument, value))
         for key, argument in keywords:
@@ -399,12 +423,13 @@ class Evaluator(Sinks):
         self, node: ast.Call, name: str, called: str, callee: Callee | None, tainted: list[Argument]
     ) -> None:
         sites = {keyword.value: keyword for keyword in node.keywords}
-        followed = callee is not None or (isinstance(node.func, ast.Name) and node.func.id in self.module.classes)
+        built = self.known.lookup.built_class(node, self.function)
         for key, argument, value in tainted:
             choice = tuple(guard for guard in value.guards if guard not in self.guards)
             self.events.append(
                 Handed(sites.get(argument, argument), self.statement, self.function, (*self.guards, *value.guards),
-                       value.trace, node, called, key, value.power, choice, followed)
+                       value.trace, node, called, key, value.power, choice,
+                       callee is not None or built is not None)
             )  # fmt: skip
             if callee is not None:
                 parameter = callee.parameter(node, argument, key)
@@ -412,12 +437,11 @@ class Evaluator(Sinks):
                     step = Step(argument, f"handed to `{name}` as `{parameter}`", crossing=True)
                     handed = Value(value.power, (*value.trace, step), value.guards)
                     self.known.note_parameter(callee.function, parameter, argument, handed)
-            elif followed:
-                self._fill_field(node, argument, key, value)
+            elif built is not None:
+                self._fill_field(built, node, argument, key, value)
 
-    def _fill_field(self, node: ast.Call, argument: ast.expr, key: str | None, value: Value) -> None:
+    def _fill_field(self, cls: Class, node: ast.Call, argument: ast.expr, key: str | None, value: Value) -> None:
         """An argument of a class that declares fields and no `__init__`."""
-        cls = self.module.classes[terminal_name(node.func)]
         names = fields(self.module, cls)
         if key is None and argument in node.args:
             position = node.args.index(argument)

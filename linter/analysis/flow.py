@@ -16,7 +16,7 @@ from moelint.linter.analysis.evaluate import Evaluator
 from moelint.linter.analysis.events import Event, Guard, GuardKind, Handed, Scale, Step, Value, either, one_of
 from moelint.linter.analysis.known import Call, Known
 from moelint.linter.analysis.module import Function, Module, terminal_name
-from moelint.linter.analysis.shapes import ends, is_none, is_self, path_text
+from moelint.linter.analysis.shapes import case_test, ends, is_none, is_self, path_text
 from moelint.linter.analysis.walk import walk
 
 _ROUNDS = 6
@@ -181,9 +181,21 @@ class _Walk(Evaluator):
         elif isinstance(statement, ast.ClassDef):
             self._block([inner for inner in statement.body if isinstance(inner, ast.FunctionDef)])
         elif isinstance(statement, ast.Match):
-            self.eval(statement.subject)
-            for case in statement.cases:
-                self._block(case.body)
+            self._match(statement)
+
+    def _match(self, statement: ast.Match) -> None:
+        self.eval(statement.subject)
+        kept = self.guards
+        before: tuple[Guard, ...] = ()
+        for case in statement.cases:
+            test = case_test(statement.subject, case.pattern)
+            here = () if test is None else (Guard(test, True, "if", self.function),)
+            asked = () if case.guard is None else (Guard(case.guard, True, "if", self.function),)
+            self.guards = (*kept, *before, *here, *asked)
+            self._block(case.body)
+            if test is not None and case.guard is None:
+                before = (*before, Guard(test, False, "if", self.function))
+        self.guards = kept
 
     def _try(self, statement: ast.Try) -> None:
         if statement.handlers:
@@ -290,20 +302,16 @@ class _Walk(Evaluator):
                     self.store(target, target.attr, value)
             else:
                 self._bind_path(target, value)
-            if target.attr in profile.flags or target.attr in profile.runner_flags:
-                self.flag(target, value_node, target.attr)
-            elif target.attr in profile.answer_names:
-                self.answer(target, value_node, target.attr)
-            if target.attr in profile.slot_weight:
-                self.slot(target, value_node, "name", target.attr)
+                owner = self.known.lookup.owner_class(target.value, self.function) if value is not None else None
+                if owner is not None and value is not None:
+                    stored = value.then(target, f"stored in `{ast.unparse(target)}`").under(self.guards)
+                    self.known.note_alias(owner, target.attr, target, stored)
+            self.named_sinks(target, target.attr, value_node)
         elif isinstance(target, ast.Subscript):
             if self.is_slot_column(target):
-                self.slot(target, value_node, "column", ast.unparse(target))
-            elif isinstance(target.slice, ast.Constant) and target.slice.value in profile.flags:
-                self.flag(target, value_node, str(target.slice.value))
-            elif isinstance(target.slice, ast.Constant) and target.slice.value in profile.slot_weight:
-                self.slot(target, value_node, "name", str(target.slice.value))
+                self.slot(target, self.filler(value_node) or value_node, "column", ast.unparse(target))
             else:
+                self.named_sinks(target, self.text(target.slice), value_node)
                 self._bind_path(target, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             callee = self.known.lookup.callee(value_node, self.function) if isinstance(value_node, ast.Call) else None

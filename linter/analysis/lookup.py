@@ -68,7 +68,7 @@ class Lookup:
     def _callable(self) -> set[str]:
         """The last names of all that may run a function of this module."""
         classes = self.module.classes
-        names = {function.name for function in self.module.functions} | set(classes)
+        names = {function.name for function in self.module.functions} | set(classes) | {"cls"}
         if any(name in cls.methods for cls in classes.values() for name in _RUN):
             for cls in classes.values():
                 names |= {name for name, values in cls.attributes.items() if any(map(self._builds, values))}
@@ -83,7 +83,7 @@ class Lookup:
         if isinstance(target, ast.Name):
             local = self.module.definitions(function).get(target.id, ()) if function is not None else ()
             known = target.id in self._callable or any(map(self._builds, local))
-            return self._named(target, function) if known else None
+            return self._named(call, target, function) if known else None
         if not isinstance(target, ast.Attribute) or target.attr not in self._callable:
             return None
         receiver = target.value
@@ -100,13 +100,22 @@ class Lookup:
             return Callee(found, int(not _decorated(found, "staticmethod")))
         return self._instance(target, function)
 
+    def built_class(self, call: ast.Call, function: Function | None) -> Class | None:
+        """The class of this module that a call makes an instance of: `Name(...)`, or `cls(...)` in a class method."""
+        if not isinstance(call.func, ast.Name):
+            return None
+        found = self.module.classes.get(call.func.id)
+        if found is None and function is not None and _decorated(function.outermost, "classmethod"):
+            first = function.outermost.node.args.args[:1]
+            found = function.cls if first and first[0].arg == call.func.id else None
+        return found
+
     def owner_class(self, node: ast.expr, function: Function | None, depth: int = _DEPTH) -> Class | None:
         """The class of this module that `node` is an instance of, where that is plain to see."""
-        classes = self.module.classes
         if depth == 0:
             return None
         if isinstance(node, ast.Call):
-            return classes.get(node.func.id) if isinstance(node.func, ast.Name) else None
+            return self.built_class(node, function)
         if isinstance(node, ast.Name):
             return self._class_of_name(node.id, function, depth)
         if isinstance(node, ast.Attribute):
@@ -136,7 +145,7 @@ class Lookup:
             return self.module.classes.get(annotation.value)
         return self.module.classes.get(annotation.id) if isinstance(annotation, ast.Name) else None
 
-    def _named(self, target: ast.Name, function: Function | None) -> Callee | None:
+    def _named(self, call: ast.Call, target: ast.Name, function: Function | None) -> Callee | None:
         scope = function
         while scope is not None:
             nested = self._nested.get(scope, {}).get(target.id)
@@ -146,7 +155,7 @@ class Lookup:
         found = self.module.function(target.id)
         if found is not None:
             return Callee(found, 0)
-        cls = self.module.classes.get(target.id)
+        cls = self.built_class(call, function)
         if cls is not None:
             found = self._method(cls, "__init__")
             return Callee(found, 1) if found is not None else None

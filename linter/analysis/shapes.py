@@ -59,6 +59,18 @@ def ends(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
+def case_test(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
+    """`subject == value` of a `case value`; None where a case says something else."""
+    if isinstance(pattern, ast.MatchSingleton):
+        value: ast.expr = ast.Constant(pattern.value)
+    elif isinstance(pattern, ast.MatchValue):
+        value = pattern.value
+    else:
+        return None
+    test = ast.copy_location(ast.Compare(subject, [ast.Eq()], [value]), subject)
+    return ast.fix_missing_locations(test)
+
+
 def path_text(node: ast.expr) -> str | None:
     """`name.attribute` or `name['key']` as text; None for anything else."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

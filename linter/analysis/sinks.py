@@ -17,6 +17,9 @@ _JOIN = frozenset({"cat", "concat", "concatenate", "hstack", "column_stack"})
 _OVERWRITE = frozenset({"fill_", "copy_", "mul_", "multiply_", "div_", "divide_"})
 _PICK = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_", "scatter", "scatter_"})
 _COLUMN_CALLS = _JOIN | _OVERWRITE | _PICK | {"pad", "where"}
+_SET_BY_NAME = frozenset({"setattr", "__setattr__", "setdefault", "__setitem__"})
+_VIEW = frozenset({"to", "expand", "view", "reshape", "repeat", "unsqueeze", "contiguous", "type_as", "float", "clone"})
+_NUMBER = frozenset({"tensor", "as_tensor", "float", "scalar_tensor"})
 _FULL = frozenset({"new_full", "full", "full_like"})
 _ONES = frozenset({"ones", "ones_like", "new_ones"})
 _VIEWS = 4
@@ -38,6 +41,10 @@ class Sinks(ABC):
     @abstractmethod
     def eval(self, node: ast.expr) -> Value | None:
         """The factor content of an expression; records the events of everything inside it."""
+
+    @abstractmethod
+    def text(self, node: ast.expr) -> str | None:
+        """The string that an expression is, directly or through a constant of the module."""
 
     def scale(
         self, node: ast.AST, value: Value, scaled: ast.expr | None, power: int, in_place: bool, form: str
@@ -77,20 +84,31 @@ class Sinks(ABC):
             if argument.isdecimal() and int(argument) < len(node.args):
                 positional = node.args[int(argument)]
                 self.slot(positional, positional, "argument", f"{name}()")
+        if name in _SET_BY_NAME and len(node.args) > 1:
+            self.named_sinks(node, self.text(node.args[-2]), node.args[-1])
         if name in _COLUMN_CALLS:
             self._column_sinks(node, name)
+
+    def named_sinks(self, node: ast.AST, name: str | None, value: ast.expr) -> None:
+        """Record a flag, an answer or a slot's weight that is set by its name."""
+        if name in self.profile.flags or name in self.profile.runner_flags:
+            self.flag(node, value, str(name))
+        elif name in self.profile.answer_names:
+            self.answer(node, value, str(name))
+        elif name in self.profile.slot_weight:
+            self.slot(node, value, "name", str(name))
 
     def _column_sinks(self, node: ast.Call, name: str) -> None:
         """Calls that give columns, or single entries, of the top-k weights a value."""
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
         if name in _OVERWRITE:
             if node.args and receiver is not None and self.is_slot_column(receiver):
-                self.slot(node, self._filler(node.args[0]) or node.args[0], "column", ast.unparse(receiver))
+                self.slot(node, self.filler(node.args[0]) or node.args[0], "column", ast.unparse(receiver))
         elif name in _JOIN:
             parts = self._joined(node)
             if len(parts) > 1 and self.is_weights(parts[0]):
                 for part in parts[1:]:
-                    filler = self._filler(part)
+                    filler = self.filler(part)
                     if filler is not None:
                         self.slot(part, filler, "column", f"{name}({ast.unparse(parts[0])}, ...)")
         elif name == "pad":
@@ -122,7 +140,14 @@ class Sinks(ABC):
                 self.slot(item, item, "argument", repr(key.value))
 
     def is_weights(self, node: ast.expr) -> bool:
-        return terminal_name(node) in self.profile.topk_weights
+        """The top-k weights, some of their rows or columns, or a local name for them."""
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        name = terminal_name(node)
+        if name in self.profile.topk_weights or not isinstance(node, ast.Name):
+            return name in self.profile.topk_weights
+        bound = self.module.definitions(self.function).get(name, [])
+        return len(bound) == 1 and terminal_name(bound[0]) in self.profile.topk_weights
 
     def is_slot_column(self, node: ast.expr, depth: int = _VIEWS) -> bool:
         """`topk_weights[:, -1]`, `topk_weights.narrow(1, k, n)`, and a local name for one of them."""
@@ -149,11 +174,11 @@ class Sinks(ABC):
                     return terminal_name(bound)
         return self.module.real_name(callee)
 
-    def _filler(self, node: ast.expr) -> ast.expr | None:
+    def filler(self, node: ast.expr) -> ast.expr | None:
         """The value that `new_full`, `full`, `ones` ... puts into a column, through one local name."""
         if isinstance(node, ast.Name):
             bound = self.module.definitions(self.function).get(node.id, [])
-            return self._filler(bound[-1]) if bound and not isinstance(bound[-1], ast.Name) else None
+            return self.filler(bound[-1]) if bound and not isinstance(bound[-1], ast.Name) else None
         if isinstance(node, ast.Call):
             name = terminal_name(node.func)
             if name in _FULL:
@@ -161,7 +186,11 @@ class Sinks(ABC):
                 return given[0] if given else None
             if name in _ONES:
                 return ast.copy_location(ast.Constant(1.0), node)
-        if isinstance(node, ast.BinOp) and self._filler(node.left) is not None:
+            if name in _NUMBER and len(node.args) == 1:
+                return node.args[0] if isinstance(node.args[0], ast.Constant) else None
+            if name in _VIEW and isinstance(node.func, ast.Attribute):
+                return self.filler(node.func.value)
+        if isinstance(node, ast.BinOp) and self.filler(node.left) is not None:
             return node
         return None
 
