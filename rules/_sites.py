@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from moelint.linter.analysis.events import Event, Guard, Handed, Scale, flattened
@@ -109,23 +109,18 @@ class Decision:
         return " and ".join(words)
 
 
-def shared_out(events: Iterable[Event], module: Module) -> set[Event]:
-    """Those of the events whose function shares the multiply out among exclusive branches, exactly when it is owed."""
-    by_function: dict[Function | None, list[Event]] = {}
-    for event in events:
-        by_function.setdefault(event.function, []).append(event)
-    diagrams = guards_of(module).diagrams
-    found: set[Event] = set()
-    for group in by_function.values():
-        decisions = [Decision(event.guards, module) for event in group]
-        total = FALSE
-        exclusive = len(group) > 1
-        for decision in decisions:
-            exclusive = exclusive and decision.spares_folded() and diagrams.conj(total, decision.scaling) == FALSE
-            total = diagrams.disj(total, decision.scaling)
-        if exclusive and total == diagrams.neg(guards_of(module).answer()):
-            found.update(group)
-    return found
+def shares_out(event: Event, module: Module) -> bool:
+    """Whether the event's function shares the multiply out among exclusive branches, exactly where it is owed."""
+    sites: tuple[Event, ...] = (*scales(module), *handed_over(module))
+    group = [site for site in sites if site.function is event.function]
+    guards = guards_of(module)
+    total = FALSE
+    for site in group:
+        decision = Decision(site.guards, module)
+        if not decision.spares_folded() or guards.diagrams.conj(total, decision.scaling) != FALSE:
+            return False
+        total = guards.diagrams.disj(total, decision.scaling)
+    return len(group) > 1 and total == guards.diagrams.neg(guards.answer())
 
 
 def explain(event: Event, decision: Decision | None = None) -> Related:

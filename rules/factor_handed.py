@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moelint.linter.rule import Draft, Module, Rule
-from moelint.rules._sites import (
-    Decision,
-    explain,
-    handed_over,
-    helper_name,
-    only_validates,
-    scales,
-    shared_out,
-)
+from moelint.rules._sites import Decision, explain, handed_over, helper_name, only_validates, shares_out
 
 
 class FactorHanded(Rule):
@@ -57,17 +49,13 @@ class FactorHanded(Rule):
     roles = ("client",)
 
     def check(self, module: Module) -> Iterable[Draft]:
-        handed = list(handed_over(module))
-        fair = shared_out([*scales(module), *handed], module)
-        for event in handed:
-            if event.keyword in module.profile.factor or only_validates(event):
-                continue
-            if event.followed:
+        for event in handed_over(module):
+            if event.followed or event.keyword in module.profile.factor or only_validates(event):
                 continue
             decision = Decision(event.choice, module)
             if decision.equals_not_folded() or (decision.kinds and not decision.asked):
                 continue
-            if event in fair or Decision(event.guards, module).equals_not_folded():
+            if Decision(event.guards, module).equals_not_folded() or shares_out(event, module):
                 continue
             entry = next((step.node for step in reversed(event.trace) if step.crossing), event.node)
             yield Draft(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from moelint.linter.analysis.events import Event, Guard, Handed
 from moelint.linter.analysis.guards import ANSWER
 from moelint.linter.rule import Draft, Module, Rule
-from moelint.rules._sites import Decision, explain, handed_over, helper_name, scales, shared_out
+from moelint.rules._sites import Decision, explain, handed_over, helper_name, scales, shares_out
 
 
 class GuardNotEquivalent(Rule):
@@ -59,16 +59,14 @@ class GuardNotEquivalent(Rule):
 
     def check(self, module: Module) -> Iterable[Draft]:
         sites: list[tuple[Event, tuple[Guard, ...]]] = [(event, event.guards) for event in scales(module)]
-        handed = list(handed_over(module))
-        fair = shared_out([*(event for event, _ in sites), *handed], module)
-        sites += [(event, event.choice) for event in handed if event.choice]
+        sites += [(event, event.choice) for event in handed_over(module) if event.choice]
         for event, guards in sites:
             decision = Decision(guards, module)
             if not decision.asked or decision.equals_not_folded() or decision.undecided:
                 continue
             if isinstance(event, Handed) and event.keyword in module.profile.factor and decision.kinds == {ANSWER}:
                 continue
-            if event in fair:
+            if shares_out(event, module):
                 continue
             yield Draft(
                 event.node,
