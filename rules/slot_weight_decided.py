@@ -91,7 +91,7 @@ def _decided_how(event: SlotWrite, module: Module) -> str | None:
     """In which way the value is decided locally; None where it is handed on, asked for or unknown."""
     value = event.value
     if isinstance(value, ast.Name):
-        value = guards_of(module).resolve(value, event.function)
+        value = guards_of(module).holders.resolve(value, event.function)
     if _asks(value, module):
         return None
     if event.power is not None:

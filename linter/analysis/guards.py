@@ -9,12 +9,13 @@ Tests of the factor's neutral values are taken to be true for a factor worth the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from moelint.linter.analysis.branches import result_of, value_of
+from moelint.linter.analysis.branches import result_of
 from moelint.linter.analysis.events import Guard
-from moelint.linter.analysis.lookup import Callee, Lookup
-from moelint.linter.analysis.module import Class, Function, Module, terminal_name
+from moelint.linter.analysis.holders import Holders
+from moelint.linter.analysis.lookup import Callee
+from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Diagrams, Node
 
@@ -41,7 +42,7 @@ class Guards:
         self.module = module
         self.profile = module.profile
         self.diagrams = Diagrams()
-        self.lookup = Lookup(module)
+        self.holders = Holders(module)
         self._tests: dict[tuple[ast.expr, Function | None], tuple[Node, list[tuple[ast.AST, str]]]] = {}
         self._choices: dict[tuple[ast.IfExp, Function | None, int], Node] = {}
         """Choices that occur in several places of one expression, for the calls that are being looked into."""
@@ -168,15 +169,15 @@ class Guards:
         if self._is_factor(node):
             return TRUE
         if depth > 0:
-            binder = self._binder(node.id, function)
+            binder = self.holders.binder(node.id, function)
             if binder is not None:
                 return self._local(node, binder, function, depth)
             parameter = self._parameter(node.id, function, depth)
             if parameter is not None:
                 return parameter
-            if name in self.profile.flags and self._takes(name, function):
+            if name in self.profile.flags and self.holders.takes(name, function):
                 return self.diagrams.literal(TOLD)
-            if name in self.module.constants and not self._is_parameter(name, function):
+            if name in self.module.constants and not self.holders.is_parameter(name, function):
                 return self.formula(self.module.constants[name], None, depth - 1)
         return self._by_name(node, name)
 
@@ -192,7 +193,7 @@ class Guards:
 
     def _local(self, node: ast.Name, binder: Function, function: Function | None, depth: int) -> Node:
         """A local name: what it holds at this place, over the branches that lead here."""
-        held = value_of(binder.node, node.id, node if binder is function else None, self._has_walrus(binder))
+        held = self.holders.local(node, binder, function)
         definitions = self.module.definitions(binder)[node.id]
         if held is not None:
             self.origins += [(value, f"`{node.id}` is decided here") for value in definitions]
@@ -207,7 +208,7 @@ class Guards:
 
     def _parameter(self, name: str, function: Function | None, depth: int) -> Node | None:
         """A parameter: what the call that is being looked into hands over, else what all calls in this module do."""
-        while function is not None and not self._is_parameter(name, function):
+        while function is not None and not self.holders.is_parameter(name, function):
             function = function.outer
         if function is None:
             return None
@@ -226,9 +227,6 @@ class Guards:
         node = found.pop()
         return node if self._decides(node) else None
 
-    def _has_walrus(self, function: Function) -> bool:
-        return b":=" in self.module.source.segment(function.node)
-
     def _decides(self, node: Node) -> bool:
         """Whether a function depends on something that decides a scale, or on nothing at all."""
         kinds = self.kinds(node)
@@ -240,16 +238,16 @@ class Guards:
             return self.diagrams.literal(WISH)
         if self._is_factor(node):
             return TRUE
-        values = self._attribute_values(node, function)
+        values = self.holders.attribute_values(node, function)
         self.origins += [
-            (place, f"`{ast.unparse(node)}` is decided here") for place in self._assignments(node, function)
+            (place, f"`{ast.unparse(node)}` is decided here") for place in self.holders.assignments(node, function)
         ]
         if name in self.profile.flags or name in self.profile.runner_flags:
             return self.diagrams.literal(FLAG)
         if depth > 0 and values:
             if name in self.profile.answer_names and all(self._is_answer(*value, depth - 1) for value in values):
                 return self.answer()
-            held = self._held(node, function)
+            held = self.holders.held(node, function)
             if held is not None:
                 expanded = self.formula(held[0], held[1], depth - 1)
                 if self._decides(expanded):
@@ -260,26 +258,6 @@ class Guards:
         if name in self.profile.platform:
             return self._platform(name)
         return self._by_name(node, name) if not values else self._other(node)
-
-    def _held(self, node: ast.Attribute, function: Function | None) -> tuple[ast.expr, Function | None] | None:
-        """What `self.x` holds, if one method sets it or a property computes it."""
-        for ancestor in self._ancestry(node, function):
-            if ancestor.has_property(node.attr):
-                method = ancestor.methods[node.attr]
-                result = result_of(method.node)
-                return (result, method) if result is not None else None
-            values = ancestor.attributes.get(node.attr)
-            if values is None:
-                continue
-            setters = [m for m in ancestor.methods.values() if any(_inside(value, m.node) for value in values)]
-            if not setters:
-                return (values[-1], None)
-            if len(setters) > 1:
-                return None
-            receiver = setters[0].node.args.args[0].arg
-            held = value_of(setters[0].node, f"{receiver}.{node.attr}", walrus=False)
-            return (held, setters[0]) if held is not None else None
-        return None
 
     def _call(self, node: ast.Call, function: Function | None, depth: int) -> Node:
         name = self.module.real_name(node.func)
@@ -301,11 +279,11 @@ class Guards:
         if name in self.profile.backend_predicates:
             return self.diagrams.literal(f"{self.profile.backend_predicates[name]}", (name,))
         if isinstance(node.func, ast.Attribute) and name.startswith("is_"):
-            source = terminal_name(self.resolve(node.func.value, function))
+            source = terminal_name(self.holders.resolve(node.func.value, function))
             group = self.profile.backend_sources.get(source)
             if group is not None:
                 return self.diagrams.literal(group, (name.removeprefix("is_"),))
-        callee = self.lookup.callee(node, function) if depth > 0 else None
+        callee = self.holders.lookup.callee(node, function) if depth > 0 else None
         if callee is not None and callee.function not in self._calls:
             result = result_of(callee.function.node)
             if result is not None:
@@ -320,16 +298,16 @@ class Guards:
 
     def _is_quant_method(self, node: ast.expr, function: Function | None) -> bool:
         """Whether an expression is a quantisation method, its type or the name of its type."""
-        node = self.resolve(node, function)
+        node = self.holders.resolve(node, function)
         while isinstance(node, ast.Attribute) and node.attr in ("__class__", "__name__", "__qualname__"):
             node = node.value
         if isinstance(node, ast.Call) and terminal_name(node.func) == "type" and node.args:
-            node = self.resolve(node.args[0], function)
+            node = self.holders.resolve(node.args[0], function)
         return terminal_name(node) in self.profile.quant_attributes and not isinstance(node, ast.Call)
 
     def _compare(self, node: ast.Compare, function: Function | None, depth: int) -> Node:
         operands = [node.left, *node.comparators]
-        if any(self._is_factor(self.resolve(operand, function)) for operand in operands) and len(node.ops) == 1:
+        if any(self._is_factor(self.holders.resolve(operand, function)) for operand in operands) and len(node.ops) == 1:
             return FALSE if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.In)) else TRUE
         if len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant):
             value = node.comparators[0].value
@@ -341,7 +319,7 @@ class Guards:
             literal = self.diagrams.literal(f"{QUANT}:{ast.unparse(node.comparators[0])}")
             return literal if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.In)) else self.diagrams.neg(literal)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
-            group = self.profile.backend_sources.get(terminal_name(self.resolve(node.left, function)))
+            group = self.profile.backend_sources.get(terminal_name(self.holders.resolve(node.left, function)))
             values = _constant_names(node.comparators[0])
             if group is not None and values:
                 literal = self.diagrams.literal(group, values)
@@ -367,69 +345,12 @@ class Guards:
             result = self.diagrams.disj(result, self.formula(value, owner, depth - 1))
         return result
 
-    def _attribute_values(
-        self, node: ast.Attribute, function: Function | None
-    ) -> list[tuple[ast.expr, Function | None]]:
-        for ancestor in self._ancestry(node, function):
-            if ancestor.has_property(node.attr):
-                result = result_of(ancestor.methods[node.attr].node)
-                return [(result, ancestor.methods[node.attr])] if result is not None else []
-            if node.attr in ancestor.attributes:
-                init = ancestor.methods.get("__init__")
-                return [(value, init) for value in ancestor.attributes[node.attr]]
-        return []
-
-    def _assignments(self, node: ast.Attribute, function: Function | None) -> list[ast.stmt]:
-        for ancestor in self._ancestry(node, function):
-            if node.attr in ancestor.assignments:
-                return ancestor.assignments[node.attr]
-        return []
-
-    def _ancestry(self, node: ast.Attribute, function: Function | None) -> Iterator[Class]:
-        """The classes of this module that may set the attribute of an object, nearest first."""
-        owner = self.lookup.owner_class(node.value, function)
-        return self.module.ancestry(owner) if owner is not None else iter(())
-
-    def _binder(self, name: str, function: Function | None) -> Function | None:
-        """The function that binds a local name, looking outwards."""
-        while function is not None:
-            if self.module.definitions(function).get(name):
-                return function
-            if self._is_parameter(name, function):
-                return None
-            function = function.outer
-        return None
-
-    def resolve(self, node: ast.expr, function: Function | None) -> ast.expr:
-        """The expression behind local names, constants of the module and attributes that are set once."""
-        for _ in range(_DEPTH):
-            if isinstance(node, ast.Name):
-                binder = self._binder(node.id, function)
-                if binder is not None:
-                    values = self.module.definitions(binder)[node.id]
-                else:
-                    known = self.module.constants.get(node.id)
-                    values = [known] if known is not None and not self._is_parameter(node.id, function) else []
-                if len(values) != 1:
-                    return node
-                node = values[0]
-            elif isinstance(node, ast.Attribute):
-                if node.attr in self.profile.backend_sources or node.attr in self.profile.quant_attributes:
-                    return node
-                written = self._attribute_values(node, function)
-                if len(written) != 1:
-                    return node
-                node = written[0][0]
-            else:
-                return node
-        return node
-
     def literal(self, node: ast.expr, function: Function | None) -> str | None:
         """The literal that an expression comes down to, as text; None where anything but literals decides it.
 
         A test of the factor's neutral values is no literal, although it is taken to be true.
         """
-        node = self.resolve(node, function)
+        node = self.holders.resolve(node, function)
         if isinstance(node, ast.Constant):
             return repr(node.value)
         truth = self.formula(node, function)
@@ -442,29 +363,11 @@ class Guards:
     def _is_factor(self, node: ast.expr) -> bool:
         return terminal_name(node) in self.profile.factor and not isinstance(node, ast.Call)
 
-    def _takes(self, name: str, function: Function | None) -> bool:
-        """Whether a name is a parameter of the function or of one around it."""
-        while function is not None:
-            if self._is_parameter(name, function):
-                return True
-            function = function.outer
-        return False
-
-    @staticmethod
-    def _is_parameter(name: str, function: Function | None) -> bool:
-        return function is not None and any(parameter.arg == name for parameter in function.parameters())
-
     def _platform(self, name: str) -> Node:
         return self.diagrams.literal("platform", self.profile.platform[name])
 
     def _other(self, node: ast.expr) -> Node:
         return self.diagrams.literal(f"{OTHER}:{ast.unparse(node)}")
-
-
-def _inside(node: ast.AST, outer: ast.AST) -> bool:
-    """Whether `node` lies in `outer`, by position."""
-    first, last = (outer.lineno, outer.col_offset), (outer.end_lineno, outer.end_col_offset)  # type: ignore[attr-defined]
-    return first <= (node.lineno, node.col_offset) < last  # type: ignore[attr-defined]
 
 
 def _constant_names(node: ast.expr) -> tuple[str, ...]:
