@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,10 +17,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def release(version: str) -> Path:
-    """The package of a release of SGLang, fetched once with pip."""
-    command = [sys.executable, str(ROOT / "tools" / "fetch_release.py"), f"sglang=={version}"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    return ROOT / done.stdout.strip().splitlines()[-1] / "sglang"
+    """The package of a release of SGLang with all its files, fetched once with pip: kernels look for their headers."""
+    folder = ROOT / ".releases" / f"sglang-{version}-all"
+    partial = folder.with_name(f"{folder.name}.part")
+    if not (folder / "sglang").is_dir():
+        tool = importlib.util.spec_from_file_location("fetch_release", ROOT / "tools" / "fetch_release.py")
+        assert tool is not None and tool.loader is not None
+        fetch_release = importlib.util.module_from_spec(tool)
+        tool.loader.exec_module(fetch_release)
+        with tempfile.TemporaryDirectory() as downloads:
+            wheel = fetch_release.download(f"sglang=={version}", Path(downloads))
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(partial)
+        partial.rename(folder)
+    return folder / "sglang"
 
 
 def test_every_repaired_bug_is_measured_wrong_before_and_right_after() -> None:
