@@ -206,12 +206,16 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A folder with the package and nothing else: editable installs import much on their own."""
+    """A folder with the package and its TOML parser: editable installs import much on their own."""
     package = tmp_path / "site" / "moelint"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(Path(moelint.__file__).read_text("utf-8"))
     for name, part in (("linter", moelint.linter), ("rules", moelint.rules)):
         (package / name).symlink_to(part.__path__[0], target_is_directory=True)
+    if sys.version_info < (3, 11):
+        import tomli
+
+        (tmp_path / "site" / "tomli").symlink_to(Path(tomli.__file__).parent, target_is_directory=True)
     return tmp_path / "site"
 
 
