@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from moelint.linter.analysis.module import FunctionNode, bindings, dotted_name
+from moelint.linter.analysis.module import TRIES, FunctionNode, bindings, dotted_name
 from moelint.linter.analysis.walk import walk
 
 _Position = tuple[int, int]
@@ -64,7 +64,7 @@ class _Holder:
             return self._if(statement, held)
         if isinstance(statement, (ast.With, ast.AsyncWith)):
             return self.block(statement.body, held)
-        if isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)):
+        if isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.Match, *TRIES)):
             if self._binds(statement):
                 held = _UNKNOWN
             for part in _parts(statement):

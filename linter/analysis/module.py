@@ -262,11 +262,12 @@ def dotted_name(node: ast.expr) -> str:
 
 
 if sys.version_info >= (3, 11):
-    _TRIES = (ast.Try, ast.TryStar)
+    TRIES = (ast.Try, ast.TryStar)
 else:
-    _TRIES = (ast.Try,)
+    TRIES = (ast.Try,)
+"""The statements that handle exceptions."""
 _COMPOUND = frozenset(
-    (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, *_TRIES, ast.Match)
+    (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, *TRIES, ast.Match)
     + (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 )
 

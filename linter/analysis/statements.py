@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from moelint.linter.analysis.evaluate import Evaluator
 from moelint.linter.analysis.events import Guard, GuardKind, Step, Value, either, one_of
-from moelint.linter.analysis.module import Function, terminal_name
+from moelint.linter.analysis.module import TRIES, Function, terminal_name
 from moelint.linter.analysis.shapes import case_test, ends, is_none, is_self, path_text
 from moelint.linter.analysis.walk import walk
 
@@ -75,7 +75,7 @@ class FunctionWalk(Evaluator):
             for item in statement.items:
                 self.eval(item.context_expr)
             self._sequence(statement.body)
-        elif isinstance(statement, ast.Try):
+        elif isinstance(statement, TRIES):
             self._try(statement)
         elif isinstance(statement, ast.Assert):
             self.eval_test(statement.test)

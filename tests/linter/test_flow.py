@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from textwrap import dedent, indent
 
 import pytest
@@ -308,6 +309,8 @@ CONDITIONS = {
         "not on_cuda",
     ),
     "case with a test": ("match y:\n    case [a] if on_cuda:\n        y *= config.factor", "on_cuda"),
+    "handler": ("try:\n    y.any()\nexcept E:\n    if on_cuda:\n        y *= config.factor", "on_cuda"),
+    "finally": ("try:\n    if on_cuda:\n        return y\nfinally:\n    z = 1\ny *= config.factor", "not on_cuda"),
     "none": ("y *= config.factor", "True"),
 }
 
@@ -486,3 +489,14 @@ def test_stores_and_aliases() -> None:
 def test_events_are_reported_once_and_in_order() -> None:
     text = in_method("y *= self.s\nreturn y * self.s", "self.s = config.factor")
     assert [event.node.lineno for event in events(text, Scale)] == [5, 6]  # type: ignore[attr-defined]
+
+
+HANDLERS = ["except", "except*"] if sys.version_info >= (3, 11) else ["except"]
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_all_ways_through_a_handler_are_seen(handler: str) -> None:
+    text = in_method(
+        f"try:\n    y *= config.factor\n{handler} E:\n    z = y * config.factor\nfinally:\n    y /= config.factor"
+    )
+    assert scales(text) == ["y**1", "y**1", "y**-1"]
