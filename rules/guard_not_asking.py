@@ -46,8 +46,8 @@ class GuardNotAsking(Rule):
     ```
 
     ## Limits
-    Guards in callers are not seen. In modules of quantisation methods only the wish and type tests are reported, as
-    platform and back end choose the kernel there.
+    Guards of callers are seen only in the same module. In modules of quantisation methods only the wish and type tests
+    are reported, as platform and back end choose the kernel there.
     """
 
     code = "MOE401"

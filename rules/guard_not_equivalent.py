@@ -15,7 +15,9 @@ class GuardNotEquivalent(Rule):
 
     ## What it does
     Compares the guard of a scale with "not folded" as boolean functions over exclusive platforms, quantisation types
-    and the helper's answer. Back end tests that only choose the route are left out.
+    and the helper's answer. Back end tests that only choose the route are left out. A test that decides no scale may
+    narrow the guard (`enabled and not folded`), but not weaken it (`enabled or not folded`). Branches of one function
+    may share the multiply out.
 
     ## Why is this bad?
     A mention is not a discharge: `not _is_cuda and not (_use_aiter and folded)` names the answer and still multiplies
