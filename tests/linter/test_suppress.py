@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -200,13 +201,11 @@ def test_files_without_the_mark_are_not_tokenized(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("rule", suppression_rules.RULES, ids=lambda rule: rule.name())
 def test_the_examples_in_the_documentation_are_true(rule: type[Rule]) -> None:
-    parts = re.split(r"^    ## (.+)$", rule.__doc__ or "", flags=re.MULTILINE)
+    parts = re.split(r"^## (.+)$", inspect.cleandoc(rule.__doc__ or ""), flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert list(sections) == ["What it does", "Why is this bad?", "Example", "Use instead", "Limits"]
     for heading, expected in (("Example", [rule.code]), ("Use instead", [])):
-        block = (
-            re.findall(r"```python\n(.*?)```", sections[heading], re.DOTALL)[0].replace("\n    ", "\n").strip() + "\n"
-        )
+        block = re.findall(r"```python\n(.*?)```", sections[heading], re.DOTALL)[0]
         orders = Plan("/p")
         findings = Engine(orders).check("/p/a.py", block.encode(), "generic", orders.rules)[0]
         assert [row[4] for row in findings] == expected
