@@ -38,7 +38,7 @@ def is_router_value(node: ast.expr | None, module: Module) -> bool:
 def scales(module: Module) -> Iterator[Scale]:
     """Multiplications of a tensor by the factor; quotients and bare inverses are the slot rules' business."""
     for event in module.flow.events:
-        if isinstance(event, Scale) and event.power > 0:
+        if isinstance(event, Scale) and event.power > 0 and guards_of(module).possible(event.guards):
             yield event
 
 

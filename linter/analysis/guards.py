@@ -58,6 +58,15 @@ class Guards:
         self.origins = []
         return self._conjunction(guards)
 
+    def possible(self, guards: tuple[Guard, ...]) -> bool:
+        """Whether control can come where the guards hold: they do not contradict each other.
+
+        A single test that is never true says nothing of the kind: somebody decided by a literal.
+        """
+        if len(guards) < 2:
+            return True
+        return self._conjunction(guards) != FALSE or any(self._guard(guard) == FALSE for guard in guards)
+
     def _conjunction(self, guards: Iterable[Guard]) -> Node:
         result = TRUE
         for guard in guards:

@@ -45,6 +45,8 @@ class FunctionWalk(Evaluator):
         for statement in body:
             self.statement = statement
             self._visit(statement)
+            if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+                break
 
     def _visit(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Expr):
