@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -22,3 +24,11 @@ def rule_support() -> ModuleType:
     module = sys.modules.setdefault("moelint_rule_support", importlib.util.module_from_spec(spec))
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """Let programs that a test starts hear SIGINT: a shell that runs pytest in the background tells them not to."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

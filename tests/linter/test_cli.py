@@ -181,6 +181,7 @@ def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_real_interrupt_is_quiet_too() -> None:
     command = [sys.executable, "-m", "moelint", "check", "-"]

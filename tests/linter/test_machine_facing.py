@@ -85,6 +85,7 @@ def test_streams_that_are_closed_or_full_without_findings(tree: Path, arguments:
     assert (done.returncode, done.stdout) == (code, "")
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_an_interrupt_ends_the_workers_and_leaves_no_half_files(tree: Path) -> None:
     for number in range(40):
