@@ -15,6 +15,14 @@ from moelint.rules._conditions import EMPTY, Atom, Path, atoms, feasible, test_a
 from moelint.rules._router import router_facts
 from moelint.rules._router_values import Step
 
+TOKENS = (
+    ("@factor", "norm", "sum("),
+    ("renormalize", ".sum(", "expert"),
+    ("norm_topk_prob", ".sum(", "expert"),
+    ("route_norm", ".sum(", "expert"),
+)
+"""What a file needs to have before a rule about weighings looks at it."""
+
 _NORM = re.compile(r"norm")
 
 

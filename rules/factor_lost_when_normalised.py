@@ -10,7 +10,7 @@ from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._calls import calls_of
 from moelint.rules._conditions import Atom, atoms
 from moelint.rules._constants import Constants, Frame, Record, Result, Unknown, is_neutral
-from moelint.rules._renorm import Weighing, excluded, is_factor, switches, weighings
+from moelint.rules._renorm import TOKENS, Weighing, excluded, is_factor, switches, weighings
 
 
 class FactorLostWhenNormalised(Rule):
@@ -58,12 +58,7 @@ class FactorLostWhenNormalised(Rule):
 
     code = "MOE803"
     family = "router"
-    tokens = (
-        ("@factor", "norm", "sum("),
-        ("renormalize", ".sum(", "expert"),
-        ("norm_topk_prob", ".sum(", "expert"),
-        ("route_norm", ".sum(", "expert"),
-    )
+    tokens = TOKENS
     help = "multiply after normalising too, or hand over no factor"
     roles = ("client", "owner", "method")
 

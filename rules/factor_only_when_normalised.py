@@ -12,7 +12,7 @@ from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._calls import calls_of
 from moelint.rules._conditions import Atom, atoms
 from moelint.rules._constants import Constants
-from moelint.rules._renorm import Weighing, is_norm_switch, spelled, switches, weighings
+from moelint.rules._renorm import TOKENS, Weighing, is_norm_switch, spelled, switches, weighings
 from moelint.rules._router import router_facts
 
 
@@ -54,12 +54,7 @@ class FactorOnlyWhenNormalised(Rule):
 
     code = "MOE802"
     family = "router"
-    tokens = (
-        ("@factor", "norm", "sum("),
-        ("renormalize", ".sum(", "expert"),
-        ("norm_topk_prob", ".sum(", "expert"),
-        ("route_norm", ".sum(", "expert"),
-    )
+    tokens = TOKENS
     help = "multiply by the factor after the branch that normalises, not inside it"
     roles = ("client", "owner", "method")
 
