@@ -62,7 +62,8 @@ class SiblingRoutesDisagree(Rule):
     ## Limits
     Only methods that multiply at all are compared: a route that never multiplies has no line, and its runner may do it.
     Back end tests are left out, as they choose the route. Routes that `forward` takes for all-to-all back ends only
-    are compared with each other, and the rest with each other: their runners differ in what they apply.
+    are compared with each other, and the rest with each other: their runners differ in what they apply. In a class
+    with a `forward`, `op_*` stages count as all-to-all routes.
     """
 
     code = "MOE601"
