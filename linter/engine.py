@@ -24,14 +24,18 @@ from moelint.linter.source import Source
 from moelint.linter.suppress import MARK, Suppressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from moelint.linter.model import Severity
+    from moelint.linter.model import Region, Severity
     from moelint.linter.plan import Plan
     from moelint.linter.profile import Profile
     from moelint.linter.records import FindingRow, HiddenRow, Problem, Record
     from moelint.linter.registry import RuleEntry
+    from moelint.linter.repair import Repair
     from moelint.linter.rule import Draft, Rule
+
+    Repaired = tuple[str, Region, str, Repair]
+    """Code, region and message of a finding, and its repair."""
 
 _SEVERITIES = ("note", "warning", "error")
 NOTHING: Record = ((), (), (), False)
@@ -74,6 +78,19 @@ class Engine:
             return self._run(module, rules)
         finally:
             _release(module)
+
+    def repairs(self, path: str, data: bytes, profile: str, rules: Sequence[RuleEntry]) -> Iterator[Repaired]:
+        """What `rules` would repair in the file, with the rule and the place of each finding; of a file that cannot be
+        analysed, nothing. `data` is in UTF-8."""
+        try:
+            module = Module(Source(path, data), _parse(data), self._profile(profile))
+        except (SyntaxError, RecursionError, MemoryError):
+            return
+        for rule in rules:
+            for draft in self._class(rule)().check(module):
+                repair = draft.repair() if draft.repair is not None else None
+                if repair is not None:
+                    yield rule.code, module.source.region(draft.node), draft.message, repair
 
     def _run(self, module: Module, rules: Sequence[RuleEntry]) -> Record:
         rows: list[FindingRow] = []

@@ -61,6 +61,32 @@ class Finding:
     excuse: Excuse | None = None
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Put `text` in place of the bytes `start` to `end` (exclusive; equal for an insertion) of a file as it is on disk,
+    its byte order mark counted. `region` is the same span in lines and characters."""
+
+    start: int
+    end: int
+    text: str
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A way to repair the finding of this `identity`: all `edits`, in order and without overlap, or none.
+
+    A `safe` fix repairs what the finding is about and keeps every other behaviour; an unsafe one rests on something
+    that the file does not show.
+    """
+
+    code: str
+    identity: str
+    title: str
+    edits: tuple[Edit, ...]
+    safe: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """Something that kept a file, or a rule on a file, from being checked."""

@@ -47,6 +47,14 @@ class Profile:
     """Callables that may carry the factor: router, experts, runner configuration."""
     routers: frozenset[str] = frozenset()
     """Those of the constructors that build a router with a fold flag."""
+    router_records: dict[str, str] = field(default_factory=dict)
+    """Routers -> their attribute that holds the record which the helper is asked about, for fixes."""
+    router_answers: dict[str, str] = field(default_factory=dict)
+    """Routers without such a record -> their attribute that is the answer itself, for fixes."""
+    weight_arguments: dict[str, str] = field(default_factory=dict)
+    """Keywords of the helper for a slot's weight -> what it is given, `factor` or `answer`, for fixes."""
+    wish_holders: frozenset[str] = frozenset()
+    """Those of the constructors whose objects have the experts' wish, for fixes."""
     config_objects: frozenset[str] = frozenset()
     """Router configuration records, which must not be rebuilt with the factor and without the flag."""
     slot_sinks: dict[str, tuple[str, ...]] = field(default_factory=dict)

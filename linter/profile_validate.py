@@ -95,7 +95,7 @@ def _entry(field: Field, entry: str, item: Any, where: str) -> Iterator[str]:
         yield f"{where}: {show(entry)} is neither an identifier nor 'package.module:name'"
     if field.kind == "name table":
         if not isinstance(item, str) or not _is_word(item):
-            yield f"{where}: expected the name of a group, not {show(item)}"
+            yield f"{where}: expected a word, not {show(item)}"
     elif not isinstance(item, (list, tuple)) or not item or not all(isinstance(part, str) for part in item):
         yield f"{where}: expected a list of strings that is not empty, not {show(item)}"
     else:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from moelint.linter.analysis.module import Class, Function, Module, dotted_name, terminal_name
 from moelint.linter.model import Place, Region, Severity
 from moelint.linter.profile import Profile
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 __all__ = ["Class", "Draft", "Function", "Module", "Place", "Profile", "Rule", "dotted_name", "terminal_name"]
 
@@ -30,6 +33,8 @@ class Draft:
     severity: Severity | None = None
     statement: ast.AST | None = None
     """The innermost statement, for the identity; `node` where it is left out."""
+    repair: Callable[[], Repair | None] | None = None
+    """Works out a repair, if there is one; called only where somebody asks for fixes."""
 
 
 class Rule(ABC):

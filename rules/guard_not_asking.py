@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from moelint.linter.analysis.events import Event, Guard
 from moelint.linter.analysis.guards import QUANT, WISH
 from moelint.linter.rule import Draft, Module, Rule
+from moelint.rules._repairs import ask_in_guards
 from moelint.rules._sites import Decision, decided_at, explain, handed_over, helper_name, is_router_value, scales
 
 
@@ -73,6 +75,7 @@ class GuardNotAsking(Rule):
                 event.qualname,
                 explain(event, decision),
                 statement=event.statement,
+                repair=partial(ask_in_guards, guards, module),
             )
 
 

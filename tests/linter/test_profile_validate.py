@@ -63,7 +63,7 @@ def test_built_in_profiles_are_sound(name: str) -> None:
         ({"platform": {"is_x": "cuda"}}, "platform.is_x: expected a list of strings"),
         ({"platform": {"is x": ["cuda"]}}, "platform.is x: 'is x' is neither"),
         ({"platform": {"is_x": [""]}}, "platform.is_x[0]: '' is no word"),
-        ({"backend_sources": {"f": ["a2a"]}}, "backend_sources.f: expected the name of a group"),
+        ({"backend_sources": {"f": ["a2a"]}}, "backend_sources.f: expected a word"),
     ],
 )
 def test_shape(facts: dict[str, object], words: str) -> None:

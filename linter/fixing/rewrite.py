@@ -1,0 +1,104 @@
+"""Repairs written into a file with libcst, which keeps what they do not touch."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from moelint.linter.decoding import to_utf8
+from moelint.linter.fixing.changes import CannotWrite, Changes
+from moelint.linter.fixing.imports import with_name
+from moelint.linter.fixing.text import Text
+from moelint.linter.model import Fix
+from moelint.linter.repair import GiveKeyword, InsertAfter, NeedName, Remove, Replace
+from moelint.linter.source import Source
+
+if TYPE_CHECKING:
+    from moelint.linter.model import Finding
+    from moelint.linter.repair import Repair, Step
+
+    Span = tuple[int, int]
+
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
+
+
+class Rewriter:
+    """Writes repairs into one file. Raises SyntaxError, UnicodeError or LookupError for one that cannot be read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._text = Text(data)
+        self._source = Source("", to_utf8(data))
+        try:
+            module = cst.parse_module(self._text.plain)
+        except cst.ParserSyntaxError as error:
+            raise SyntaxError(error.message) from None
+        if module.code != self._text.plain:
+            raise SyntaxError("the file cannot be written again as it is")
+        self._module = module
+        self._expressions: dict[Span, cst.BaseExpression] = {}
+        self._statements: dict[Span, cst.CSTNode] = {}
+        """Simple and compound statements; of a line with one statement, the line."""
+        self._index()
+
+    def fix(self, finding: Finding, repair: Repair) -> Fix | None:
+        """`repair` as edits of this file; None if it cannot be written or changes nothing."""
+        changes = Changes()
+        try:
+            for step in repair.steps:
+                self._plan(step, changes)
+            module = self._module.visit(changes)
+            for step in repair.steps:
+                if isinstance(step, NeedName):
+                    module = with_name(module, step)
+            changes.check()
+        except (CannotWrite, cst.CSTValidationError):
+            return None
+        edits = self._text.edits_to(module.code)
+        return Fix(finding.code, finding.identity, repair.title, edits, repair.safe) if edits else None
+
+    def _plan(self, step: Step, changes: Changes) -> None:
+        if isinstance(step, Replace):
+            changes.replace(self._expression(step.node), step.text)
+        elif isinstance(step, GiveKeyword):
+            changes.give_keyword(self._expression(step.call), step.name, step.text)
+        elif isinstance(step, InsertAfter):
+            changes.insert_after(self._statement(step.statement), step.text)
+        elif isinstance(step, Remove):
+            changes.remove(self._statement(step.statement))
+
+    def _expression(self, node: ast.AST) -> cst.BaseExpression:
+        found = self._expressions.get(self._span(node))
+        if found is None:
+            raise CannotWrite
+        return found
+
+    def _statement(self, node: ast.AST) -> cst.CSTNode:
+        found = self._statements.get(self._span(node))
+        if found is None:
+            raise CannotWrite
+        return found
+
+    def _span(self, node: ast.AST) -> Span:
+        region = self._source.region(node)
+        return self._text.offset(region.line, region.col), self._text.offset(region.end_line, region.end_col)
+
+    def _index(self) -> None:
+        wrapper = MetadataWrapper(self._module, unsafe_skip_copy=True)
+        starts = [0, 0]
+        for line in self._text.plain.split("\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        positions = wrapper.resolve(PositionProvider)
+        for node, place in positions.items():
+            span = starts[place.start.line] + place.start.column, starts[place.end.line] + place.end.column
+            if isinstance(node, cst.BaseExpression):
+                self._expressions.setdefault(span, node)
+            elif isinstance(node, _STATEMENTS):
+                self._statements.setdefault(span, node)
+        for node in positions:
+            if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1:
+                place = positions[node.body[0]]
+                span = starts[place.start.line] + place.start.column, starts[place.end.line] + place.end.column
+                self._statements[span] = node
