@@ -46,6 +46,8 @@ class Outcome:
         self.parsed = 0
         self.cached = 0
         self.profiles: set[str] = set()
+        self.remarks: list[str] = []
+        """What there is to say beside findings."""
 
     @property
     def files(self) -> int:
@@ -62,7 +64,23 @@ def run(
     paths: Sequence[str], plan: Plan, texts: Mapping[str, bytes] | None = None, progress: Progress | None = None
 ) -> Outcome:
     """`check` without the report, whose classes take longer to import than a small run."""
-    return _Run(plan, texts or {}, progress).run(paths)
+    outcome = _Run(plan, texts or {}, progress).run(paths)
+    if plan.routes:
+        _add_routes(outcome, plan, {os.path.abspath(path): text for path, text in (texts or {}).items()})
+    return outcome
+
+
+def _add_routes(outcome: Outcome, plan: Plan, texts: Mapping[str, bytes]) -> None:
+    """Join what whole routes yield with what the files yielded by themselves."""
+    from moelint.linter.routes.stage import check_routes
+
+    result = check_routes(outcome.paths, plan, texts)
+    outcome.remarks += result.remarks
+    known = dict(outcome.records)
+    for path, (rows, hidden, _, _) in result.records.items():
+        before = known.get(path, ((), (), (), False))
+        known[path] = (tuple(sorted((*before[0], *rows))), tuple(sorted((*before[1], *hidden))), *before[2:])
+    outcome.records = sorted(known.items(), key=lambda item: item[0])
 
 
 def report(outcome: Outcome) -> Report:

@@ -131,6 +131,8 @@ def _check(argv: Sequence[str]) -> int:
     outcome = _run(options, plan, texts)
     if not outcome.records and not plan.output and plan.baseline is None and options.diff_base is None:
         sys.stderr.write(f"0 findings, {outcome.files} file{'' if outcome.files == 1 else 's'} checked\n")
+        for remark in outcome.remarks:
+            print(f"moelint: {remark}", file=sys.stderr)
         return CLEAN
     return _report(outcome, plan, options, texts)
 
@@ -177,7 +179,7 @@ def _counted(outcome: Outcome, plan: Plan, options: Options) -> tuple[Report, li
     from moelint.linter import check
 
     found = check.report(outcome)
-    remarks: list[str] = []
+    remarks = list(outcome.remarks)
     if plan.baseline is not None:
         from moelint.linter import ratchet
         from moelint.linter.report.text import shown_path

@@ -8,6 +8,7 @@ Two functions are equal if and only if their node numbers are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 Value = str | bool | int | None
 Node = int
@@ -18,6 +19,8 @@ _TERMINAL = 1 << 30
 
 Cube = dict[str, tuple[bool, tuple[Value, ...]]]
 """A conjunction of literals: variable -> (positive, values). A negative entry means "none of these values"."""
+DumpedNode = list[Any]
+"""`[variable, [[value, position], ...], default position]`."""
 
 
 class Diagrams:
@@ -221,6 +224,33 @@ class Diagrams:
             literal = self.literal(name, values)
             result = self.conj(result, literal if positive else self.neg(literal))
         return result
+
+    def dump(self, roots: Iterable[Node]) -> tuple[list[DumpedNode], list[int]]:
+        """The nodes below `roots` as plain data, children first, and the positions of `roots` among them. Positions 0
+        and 1 are FALSE and TRUE."""
+        rows: list[DumpedNode] = []
+        places = {FALSE: 0, TRUE: 1}
+
+        def place(node: Node) -> int:
+            found = places.get(node)
+            if found is None:
+                edges = [[self._values[value], place(child)] for value, child in self._edges[node]]
+                rows.append([self.names[self._var[node]], edges, place(self._default[node])])
+                found = places[node] = len(rows) + 1
+            return found
+
+        return rows, [place(root) for root in roots]
+
+    def load(self, rows: Iterable[DumpedNode]) -> list[Node]:
+        """The functions of dumped rows by position, whatever the order of the variables here."""
+        nodes = [FALSE, TRUE]
+        for name, edges, default in rows:
+            listed = self.literal(name, [value for value, _ in edges])
+            node = self.minus(nodes[default], listed)
+            for value, child in edges:
+                node = self.disj(node, self.conj(self.literal(name, (value,)), nodes[child]))
+            nodes.append(node)
+        return nodes
 
     def pick(self, a: Node, cost: Callable[[str, Value], int]) -> Cube | None:
         """The cheapest path to TRUE; `cost(name, None)` is the price of the default branch."""

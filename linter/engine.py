@@ -116,7 +116,8 @@ class Engine:
             except (tokenize.TokenError, SyntaxError) as error:
                 problems.append(("MOE-E009", 1, f"the comments cannot be read, nothing is suppressed: {error}", False))
             else:
-                active = {rule.code for rule in self._plan.rules_for(module.path, self._plan.rules)} - failed
+                told = self._plan.rules_for(module.path, self._plan.rules)
+                active = {rule.code for rule in told if not rule.by_routes} - failed
                 rows, hidden = suppressions.apply(rows, active)
         return (tuple(rows), tuple(hidden), tuple(dict.fromkeys(problems)), True)
 

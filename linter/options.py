@@ -34,6 +34,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             Option(
                 "--profile", "value", "NAME|FILE", "the framework profile of every file, instead of each file's own"
             ),
+            Option("--routes", "flag", "", "analyse whole routes through MoE blocks too (minutes for a large tree)"),
         ),
     ),
     (
@@ -108,6 +109,7 @@ class Options:
         self.force_exclude = False
         self.stdin_filename: str | None = None
         self.no_progress = False
+        self.routes = False
 
     def says(self, field: str) -> bool:
         """Whether the command line gave the option of this field."""

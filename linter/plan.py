@@ -57,6 +57,8 @@ class Plan:
         self.output: tuple[str, ...] = ()
         self.require_reason = False
         self.baseline: str | None = None
+        self.routes = False
+        """Whether blocks are analysed route by route too."""
         if settings is not None:
             self._adopt(settings)
 
@@ -79,6 +81,14 @@ class Plan:
         self.output = settings.output
         self.require_reason = settings.require_reason
         self.baseline = settings.baseline
+
+    @property
+    def profile_file(self) -> str | None:
+        """The profile file that was asked for."""
+        from moelint.linter.settings import is_profile_file
+
+        asked = self.settings.profile if self.settings is not None else ""
+        return asked if is_profile_file(asked) else None
 
     def chooser(self) -> Chooser:
         return Chooser(self.profiles, self.forced, self.fallback)
@@ -140,6 +150,7 @@ def plan_for(options: Options) -> Plan:
     else:
         plan = Plan(config_file.project_root(start))
     plan.force_exclude = options.force_exclude
+    plan.routes = options.routes
     if options.no_cache:
         plan.cache_dir = None
     elif options.cache_dir is not None:

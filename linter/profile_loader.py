@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from moelint.linter.profile import Profile
 
 Data = Mapping[str, Any]
+ROUTES = "routes"
+"""The table of a profile file that speaks of routes; `linter.routes` reads it, and only if routes are asked for."""
 
 
 class Profiles(NamedTuple):
@@ -66,6 +68,7 @@ def load_file(path: str, built_in: Mapping[str, Data]) -> Data:
             table = config_file.read_toml(path, stream.read())
     except OSError as error:
         raise ConfigError(path, [f"the profile cannot be read: {error.strerror}"]) from None
+    table = {key: value for key, value in table.items() if key != ROUTES}
     problems = profile_problems(table, "", os.path.dirname(os.path.abspath(path)), built_in)
     if problems:
         raise ConfigError(path, problems)

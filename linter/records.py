@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from moelint.linter.model import Diagnostic, Finding, Severity
     from moelint.linter.registry import RuleEntry
 
-    RelatedRow = tuple[int, int, int, int, str]
-    """line, column, end line, end column, message; in the same file."""
+    RelatedRow = tuple[int, int, int, int, str] | tuple[int, int, int, int, str, str]
+    """line, column, end line, end column, message; in the same file, unless a path follows."""
     FindingRow = tuple[int, int, int, int, str, str, str, Severity, tuple[RelatedRow, ...], str]
     """line, column, end line, end column, code, message, qualname, severity, related, identity."""
     HiddenRow = tuple[int, int, int, int, str, str, str, Severity, tuple[RelatedRow, ...], str, str]
@@ -39,7 +39,7 @@ def findings(path: str, rows: Iterable[FindingRow], rules: Mapping[str, RuleEntr
                 message,
                 rule.help,
                 qualname,
-                tuple(Place(path, Region(*row[:4]), row[4]) for row in related),
+                tuple(Place(row[5] if len(row) > 5 else path, Region(*row[:4]), row[4]) for row in related),
                 identity,
             )
         )

@@ -55,6 +55,11 @@ class RuleEntry:
         self.module = module
         self.class_name = class_name
 
+    @property
+    def by_routes(self) -> bool:
+        """Whether the rule reads the route table instead of files."""
+        return not self.tokens
+
     def load(self) -> type[Rule]:
         """The rule's class, imported now if it was not before."""
         from importlib import import_module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +15,18 @@ from moelint.linter.profile import Profile
 if TYPE_CHECKING:
     from moelint.linter.repair import Repair
 
-__all__ = ["Class", "Draft", "Function", "Module", "Place", "Profile", "Rule", "dotted_name", "terminal_name"]
+__all__ = [
+    "Class",
+    "Draft",
+    "Function",
+    "Module",
+    "Place",
+    "Profile",
+    "RouteRule",
+    "Rule",
+    "dotted_name",
+    "terminal_name",
+]
 
 Tokens = tuple[tuple[str, ...], ...]
 """Alternatives of conjunctions: the file is looked at if all entries of one inner tuple occur in it. An entry
@@ -66,3 +77,19 @@ def related_places(source_path: str, module: Module, related: Sequence[tuple[ast
     for node, message in related:
         region: Region = module.source.region(node)
         yield Place(source_path, region, message)
+
+
+class RouteRule(Rule):
+    """A rule about cells of the route table. It runs with `--routes` alone, on whole routes, and never on a file."""
+
+    family: ClassVar[str] = "routes"
+    tokens: ClassVar[Tokens] = ()
+
+    def check(self, module: Module) -> Iterable[Draft]:
+        """Nothing: a file alone has no route table."""
+        return ()
+
+    @abstractmethod
+    def concerns(self, breaches: Mapping[str, int]) -> str | None:
+        """The part of a wrong cell that this rule reports, or None. `breaches` are the parts that are wrong (`routed`,
+        `slot`, `shared`, `reduction`) with how often the factor, or the sum, is there too often."""

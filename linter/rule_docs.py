@@ -34,6 +34,8 @@ class RuleDoc:
             ("Severity", self.entry.severity),
             ("Since", self.entry.since),
         )
+        if self.entry.by_routes:
+            return (*facts, ("Needs", "`--routes`"))
         return (*facts, ("Needs", "a profile that names central helpers")) if self.entry.needs_helpers else facts
 
     def markdown(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from moelint.linter.errors import UsageError
 from moelint.linter.routes.compare import changed_cells
+from moelint.linter.routes.knowledge import knowledge
 from moelint.linter.routes.show import explanation, listing
 from moelint.linter.routes.table import RouteTable, cell_id, to_json
 from moelint.linter.routes.tables import Request, route_tables
@@ -93,7 +94,8 @@ def _diff(options: Namespace) -> int:
     old, new = (
         route_tables(_request(path, tuple(options.targets), options), _progress(options)) for path in options.diff
     )
-    changes = changed_cells(old, new)
+    facts = knowledge(options.framework).facts
+    changes = changed_cells(old, new, facts.order, (derived.atom for derived in facts.derived))
     if options.json:
         sys.stdout.write(json.dumps({"changes": changes}, indent=2) + "\n")
     else:
@@ -101,5 +103,5 @@ def _diff(options: Namespace) -> int:
             sys.stdout.write(
                 f"{change['block']} {change['route']}: {change['condition']}\n    {change['old']} -> {change['new']}\n"
             )
-        sys.stdout.write(f"{len(changes)} cells changed\n")
+        sys.stdout.write(f"{len(changes)} changes\n")
     return 1 if changes else 0

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moelint.linter.diagram import FALSE, TRUE, Cube, Node, Value
+from moelint.linter.diagram import FALSE, TRUE, Cube, DumpedNode, Node
+from moelint.linter.routes.cover import cover, in_words
 from moelint.linter.routes.driver import BlockAnalysis, Route
-from moelint.linter.routes.judge import Outcome, Region, regions
+from moelint.linter.routes.judge import Outcome, Question, Region, regions
 from moelint.linter.routes.units import Step
-
-_LIMIT = 24
-Atoms = dict[str, tuple[bool, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +25,32 @@ class Cell:
     trace: tuple[Step, ...]
 
 
-def route_cells(analysis: BlockAnalysis, route: Route) -> list[Cell]:
-    """The cells of a route; regions that need more than a few conjunctions end with one that says so."""
-    found = []
-    for region in regions(analysis, route):
-        for cube in cover(analysis, region, route):
-            found.append(_cell(analysis, route, region, cube))
-    return sorted(found, key=lambda cell: (_ORDER[cell.outcome.verdict], cell.condition))
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The exact regions of one block as dumped diagrams: `places` are (route, outcome, position among `rows`)."""
+
+    rows: tuple[DumpedNode, ...] = ()
+    places: tuple[tuple[str, Outcome, int], ...] = ()
+
+
+def table_cells(analysis: BlockAnalysis) -> tuple[list[Cell], Shapes]:
+    """The cells of every route of a block, and the regions they cover."""
+    diagrams, order = analysis.machine.diagrams, analysis.contracts.facts.order
+    cells: list[Cell] = []
+    shapes: list[tuple[str, Outcome]] = []
+    roots: list[Node] = []
+    for route in analysis.routes:
+        found: list[Cell] = []
+        for region in regions(analysis, route):
+            target, world = _visible(analysis, route, region)
+            shapes.append((route.name, region.outcome))
+            roots.append(target)
+            for cube in cover(diagrams, target, world, order):
+                found.append(_cell(analysis, route, region, cube))
+        cells += sorted(found, key=lambda cell: (_ORDER[cell.outcome.verdict], cell.condition))
+    rows, positions = diagrams.dump(roots)
+    places = tuple((name, outcome, position) for (name, outcome), position in zip(shapes, positions, strict=True))
+    return cells, Shapes(tuple(rows), places)
 
 
 _ORDER = {"wrong": 0, "unknown": 1, "refused": 2, "right": 3}
@@ -44,116 +61,28 @@ def _cell(analysis: BlockAnalysis, route: Route, region: Region, cube: Cube) -> 
     atoms = tuple((name, positive, tuple(map(str, values))) for name, (positive, values) in sorted(cube.items()))
     return Cell(
         block.name,
-        block.path,
+        route.path or block.path,
         route.line or block.line,
         route.name,
-        in_words(analysis, cube),
+        in_words(cube, analysis.contracts.facts.order),
         atoms,
         region.outcome,
         trace(analysis, route, region, cube),
     )
 
 
-def cover(analysis: BlockAnalysis, region: Region, route: Route) -> list[Cube]:
-    """Conjunctions over visible atoms that together hold exactly where the region is possible."""
+def _visible(analysis: BlockAnalysis, route: Route, region: Region) -> tuple[Node, Node]:
+    """A region, and all worlds that enter its route, on visible atoms."""
     machine, contracts = analysis.machine, analysis.contracts
     diagrams = machine.diagrams
-    scale = region.outcome.question == "scale"
+    question: Question = region.outcome.question
 
     def hidden(name: str) -> bool:
-        return contracts.is_hidden(name) or (scale and contracts.only_reduces(name))
+        return contracts.is_hidden(name) or (question == "scale" and contracts.only_reduces(name))
 
     target = diagrams.exists(region.guard, hidden)
     world = diagrams.exists(diagrams.disj(region.guard, diagrams.conj(route.entry, machine.base)), hidden)
-    outside = diagrams.minus(world, target)
-    order = {name: position for position, name in enumerate(contracts.facts.order)}
-
-    def cost(name: str, value: Value) -> int:
-        return 0 if value is None else 1 if name in order else 3
-
-    found: list[Cube] = []
-    rest = target
-    while rest != FALSE and len(found) < _LIMIT:
-        cube = diagrams.pick(diagrams.conj(rest, world), cost)
-        if cube is None:
-            break
-        cube = _weakened(analysis, cube, outside, order)
-        found.append(cube)
-        rest = diagrams.minus(rest, diagrams.of_cube(cube))
-    return _merged(found)
-
-
-def _weakened(analysis: BlockAnalysis, cube: Cube, outside: Node, order: dict[str, int]) -> Cube:
-    """Drop every literal, and every value of a negative one, that is not needed to stay inside."""
-    diagrams = analysis.machine.diagrams
-
-    def inside(candidate: Cube) -> bool:
-        return diagrams.conj(diagrams.of_cube(candidate), outside) == FALSE
-
-    for name in sorted(cube, key=lambda name: (name in order, -order.get(name, 0), name)):
-        candidate = {other: literal for other, literal in cube.items() if other != name}
-        if inside(candidate):
-            cube = candidate
-    for name, (positive, values) in list(cube.items()):
-        if not positive:
-            for value in values:
-                fewer = tuple(other for other in cube[name][1] if other != value)
-                candidate = {**cube, name: (False, fewer)}
-                if fewer and inside(candidate):
-                    cube = candidate
-    return cube
-
-
-def _merged(cubes: list[Cube]) -> list[Cube]:
-    """Join conjunctions that differ in the values of one variable only."""
-    merged = True
-    while merged:
-        merged = False
-        for i, first in enumerate(cubes):
-            for j in range(i + 1, len(cubes)):
-                joined = _join(first, cubes[j])
-                if joined is not None:
-                    cubes = [cube for k, cube in enumerate(cubes) if k not in (i, j)] + [joined]
-                    merged = True
-                    break
-            if merged:
-                break
-    return cubes
-
-
-def _join(a: Cube, b: Cube) -> Cube | None:
-    if set(a) != set(b):
-        return None
-    different = [name for name in a if a[name] != b[name]]
-    if len(different) != 1:
-        return None
-    name = different[0]
-    (positive_a, values_a), (positive_b, values_b) = a[name], b[name]
-    if positive_a and positive_b:
-        return {**a, name: (True, tuple(sorted({*map(str, values_a), *map(str, values_b)})))}
-    return None
-
-
-def in_words(analysis: BlockAnalysis, cube: Cube) -> str:
-    """`platform=hip+aiter, a2a in {deepep, mooncake}, not config.n_group`; `always` for no condition."""
-    order = {name: position for position, name in enumerate(analysis.contracts.facts.order)}
-    names = sorted(cube, key=lambda name: (order.get(name, len(order)), name))
-    return ", ".join(_literal(name, *cube[name]) for name in names) or "always"
-
-
-def _literal(name: str, positive: bool, values: tuple[Value, ...]) -> str:
-    if set(values) == {True} or set(values) == {"True"}:
-        return name if positive else f"not {name}"
-    texts = sorted(str(value) for value in values)
-    if not positive and texts == ["0", "None"]:
-        return name
-    if not positive and texts == ["None"]:
-        return f"{name} is given"
-    if positive and texts == ["None"]:
-        return f"{name} is None"
-    if len(texts) == 1:
-        return f"{name}{'=' if positive else '!='}{texts[0]}"
-    return f"{name} {'in' if positive else 'not in'} {{{', '.join(texts)}}}"
+    return target, world
 
 
 def trace(analysis: BlockAnalysis, route: Route, region: Region, cube: Cube) -> tuple[Step, ...]:
@@ -166,5 +95,5 @@ def trace(analysis: BlockAnalysis, route: Route, region: Region, cube: Cube) -> 
     seen: dict[Step, None] = {}
     for event in route.events:
         if event.decisive and (event.guard == TRUE or diagrams.evaluate(event.guard, point)):
-            seen.setdefault(Step(event.path, event.line, event.what))
+            seen.setdefault(Step(event.path, event.line, event.what, event.kind))
     return tuple(seen)

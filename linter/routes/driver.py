@@ -15,7 +15,7 @@ from moelint.linter.routes.contracts import Contracts
 from moelint.linter.routes.facts import RouteFacts
 from moelint.linter.routes.frames import Frame, Scope
 from moelint.linter.routes.intrinsics import RouteHook
-from moelint.linter.routes.machine import Event, Machine, OutOfBudget, UnknownCall
+from moelint.linter.routes.machine import ROUTE_ENDS, Event, Machine, OutOfBudget, UnknownCall
 from moelint.linter.routes.project import Project, SourceModule
 from moelint.linter.routes.units import ONE, Part
 from moelint.linter.routes.values import (
@@ -59,6 +59,7 @@ class Route:
     entry: Node = TRUE
     """The condition under which the route is entered."""
     line: int = 0
+    path: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -194,7 +195,9 @@ class _Run:
         self.contracts.route_hook = self._hook(block, taken, saved[2])
         frame = Frame(self.module, Scope(), ready, "forward")
         keywords = {p.arg: self._argument(p.arg) for p in [*forward.node.args.args[1:], *forward.node.args.kwonlyargs]}
+        machine.route = forward.qualname
         output = call.function(machine, forward, [[(TRUE, block)]], keywords, frame, forward.node)
+        machine.route = ""
         self.contracts.route_hook = None
         self.result.routes += taken
         own = [(guard, value) for guard, value in output if not _is_route_mark(value)]
@@ -209,6 +212,7 @@ class _Run:
                     list(machine.refusals),
                     ready,
                     forward.node.lineno,
+                    machine.project.relative(forward.module.path),
                 )
             )
         machine.restore(saved)
@@ -243,7 +247,9 @@ class _Run:
             unknown, machine.unknown_calls = machine.unknown_calls, {}
             receiver: list[Guarded] = [[(TRUE, block)]]
             given = [*receiver, *arguments] if own else list(arguments)
+            outer, machine.route = machine.route, function.qualname
             output = call.function(machine, function, given, keywords, inner, node)
+            machine.route = outer
             machine.heap.update(heap)
             taken.append(
                 Route(
@@ -255,6 +261,7 @@ class _Run:
                     machine.refusals[refused:],
                     entry,
                     function.node.lineno,
+                    machine.project.relative(function.module.path),
                 )
             )
             machine.unknown_calls = unknown
@@ -271,12 +278,15 @@ class _Run:
             machine.heap[state.key][name] = [(TRUE, Symbol(name))]
         allowed = facts.condition(machine, pipeline.when, self.contracts.target_text)
         frame = Frame(self.module, Scope(), machine.diagrams.conj(ready, allowed), pipeline.name)
-        entry, line = frame.pc, 0
+        entry, line, path = frame.pc, 0, ""
         for operation in pipeline.operations:
             method = resolve.find_method(machine, self.cls, operation)
             if method is not None:
                 call.function(machine, method, [[(TRUE, block)], [(TRUE, state)]], {}, frame, method.node)
-                line = method.node.lineno
+                line, path = method.node.lineno, machine.project.relative(method.module.path)
+                if operation == pipeline.operations[-1] and not isinstance(method.node, ast.Lambda):
+                    last = Frame(method.module, Scope(), frame.pc)
+                    machine.note(frame.pc, method.node.body[-1], last, ROUTE_ENDS, True, "end")
         output = machine.heap[state.key].get(pipeline.output, [])
         self.result.routes.append(
             Route(
@@ -288,6 +298,7 @@ class _Run:
                 list(machine.refusals),
                 entry,
                 line,
+                path,
             )
         )
         machine.restore(saved)

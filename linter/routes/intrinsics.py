@@ -101,7 +101,7 @@ def _routed(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Fra
         for guard, value in m.within(a[0], condition):
             if not isinstance(value, Tensor):
                 found.append((guard, m.tensor((Part("routed", ONE, state),), "routed")))
-                m.note(guard, n, f, "the experts run with weights of 1", decisive=True)
+                m.note(guard, n, f, "the experts run with weights of 1", decisive=True, kind="run")
                 continue
             contents: list[tuple[Node, Parts]] = []
             for inner, parts in m.alternatives(value, guard):
@@ -109,7 +109,7 @@ def _routed(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Fra
                 units = next((part.units for part in parts if part.name == "x"), ONE)
                 slot = next((part.units for part in parts if part.name == "s"), None)
                 also = f", shared slot weight {show(slot)}" if slot is not None else ""
-                m.note(inner, n, f, f"the experts run: routed weight {show(units)}{also}", decisive=True)
+                m.note(inner, n, f, f"the experts run: routed weight {show(units)}{also}", True, "run")
             found.append((guard, m.with_contents(contents, "routed")))
     return m.merge(found)
 
@@ -124,7 +124,7 @@ def _experts_output(weights: Parts, state: Reduction) -> Parts:
 
 def _shared(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
     state = _state(a[0])
-    m.note(f.pc, n, f, f"the shared expert runs ({state})", decisive=True)
+    m.note(f.pc, n, f, f"the shared expert runs ({state})", decisive=True, kind="run")
     return [(TRUE, m.tensor((Part("shared", ONE, state),), "shared"))]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from moelint.linter.diagram import FALSE, Node
 from moelint.linter.routes import facts
@@ -18,6 +18,15 @@ Verdict = Literal["right", "wrong", "refused", "unknown"]
 Question = Literal["scale", "reduction"]
 
 
+class Breach(NamedTuple):
+    """What is wrong with one part (`routed`, `slot`, `shared`) or with the `reduction`. `surplus` is how often the
+    factor, or a sum, is there too often; negative where it is missing."""
+
+    part: str
+    text: str
+    surplus: int
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Everything that ends the same way: the parts' exponents and weights, or their reduction states."""
@@ -29,6 +38,7 @@ class Outcome:
     shared: str
     reduction: str
     reason: str
+    breaches: tuple[Breach, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +121,9 @@ def judge_scale(parts: Parts, expected: int, route: Route) -> Outcome:
         return Outcome("scale", "unknown", *numbers, "no routed output was followed to the result")
     if any(part.erased for part in (*routed, *slots)):
         return Outcome("scale", "unknown", *numbers, "a norm behind the experts erases the scale")
-    breaches = list(_breaches(routed, slots, shared, expected))
-    return Outcome("scale", "wrong" if breaches else "right", *numbers, "; ".join(breaches))
+    breaches = tuple(_breaches(routed, slots, shared, expected))
+    reason = "; ".join(breach.text for breach in breaches)
+    return Outcome("scale", "wrong" if breaches else "right", *numbers, reason, breaches)
 
 
 def judge_reduction(parts: Parts) -> Outcome | None:
@@ -122,14 +133,15 @@ def judge_reduction(parts: Parts) -> Outcome | None:
         return None
     states = {part.reduction for part in real} - {"any"}
     words = _reductions(real)
-    reason = ""
+    breaches: tuple[Breach, ...] = ()
     if len(states) > 1:
-        reason = f"unlike states added ({words})"
+        breaches = (Breach("reduction", f"unlike states added ({words})", 0),)
     elif "twice" in states:
-        reason = "summed over the group twice"
+        breaches = (Breach("reduction", "summed over the group twice", 1),)
     elif "mixed" in states:
-        reason = "rows of different tokens summed"
-    return Outcome("reduction", "wrong" if reason else "right", None, None, "", words, reason)
+        breaches = (Breach("reduction", "rows of different tokens summed", 1),)
+    reason = "; ".join(breach.text for breach in breaches)
+    return Outcome("reduction", "wrong" if breaches else "right", None, None, "", words, reason, breaches)
 
 
 def _reductions(parts: list[Part]) -> str:
@@ -140,16 +152,16 @@ def _reductions(parts: list[Part]) -> str:
     return ", ".join(f"{name} {state}" for name, state in sorted(states.items()))
 
 
-def _breaches(routed: list[Part], slots: list[Part], shared: list[Part], expected: int) -> Iterator[str]:
+def _breaches(routed: list[Part], slots: list[Part], shared: list[Part], expected: int) -> Iterator[Breach]:
     power = exponent(routed[0].units, RSF)
     if power != expected:
-        yield f"routed rsf^{power}, expected rsf^{expected}"
-    for kind, parts in (("fused shared slot", slots), ("shared expert", shared)):
+        yield Breach("routed", f"routed rsf^{power}, expected rsf^{expected}", power - expected)
+    for name, kind, parts in (("slot", "fused shared slot", slots), ("shared", "shared expert", shared)):
         for part in parts:
             power = exponent(part.units, RSF)
             if power != 0:
-                yield f"{kind} rsf^{power}, expected rsf^0"
+                yield Breach(name, f"{kind} rsf^{power}, expected rsf^0", power)
     if len(routed) > 1:
-        yield f"routed part counted {len(routed)} times"
+        yield Breach("routed", f"routed part counted {len(routed)} times", 0)
     if len(slots) + len(shared) > 1:
-        yield f"shared expert counted {len(slots) + len(shared)} times"
+        yield Breach("shared", f"shared expert counted {len(slots) + len(shared)} times", 0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import moelint.rules
-from moelint.linter.errors import UsageError
-from moelint.linter.profile import profile_from_dict
+from moelint.linter.errors import ConfigError, UsageError
+from moelint.linter.profile import Profile, profile_from_dict
 from moelint.linter.routes.driver import Knowledge
 from moelint.linter.routes.facts import route_facts_from_dict
 
@@ -35,3 +37,23 @@ def knowledge(framework: str) -> Knowledge:
     facts = route_facts_from_dict(tomllib.loads((folder / "routes.toml").read_text(encoding="utf-8")))
     models = (folder / "models.py").read_text(encoding="utf-8")
     return Knowledge(profile, facts, models, f"{framework}/models.py")
+
+
+def with_profile(known: Knowledge, profile: Profile) -> Knowledge:
+    """The same knowledge of routes for a profile that extends the framework's."""
+    return replace(known, profile=profile)
+
+
+def knowledge_of_file(path: str, profile: Profile) -> Knowledge | None:
+    """What the `[routes]` table of a profile file says: the fields of `RouteFacts`, and `models`, the text of its model
+    functions. None if the file has no such table. Raises ConfigError."""
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        table = data.get("routes")
+        if table is None:
+            return None
+        models = table.pop("models", "")
+        compile(models, f"{path} [routes] models", "exec")
+        return Knowledge(profile, route_facts_from_dict(table), models, os.path.basename(path))
+    except (OSError, ValueError, SyntaxError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(path, [f"routes: {error}"]) from None

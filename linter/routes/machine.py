@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from moelint.linter.diagram import FALSE, TRUE, Diagrams, Node
 from moelint.linter.routes.project import Project
-from moelint.linter.routes.units import ONE, Part, Parts, Units, interesting, multiply
+from moelint.linter.routes.units import ONE, Part, Parts, StepKind, Units, interesting, multiply
 from moelint.linter.routes.values import (
     ABSENT,
     FALSE_VALUE,
@@ -36,6 +36,9 @@ _BOOLISH = re.compile(
     r"|^(skip|return|leave|reduce)_\w*$"
 )
 _LONG_NAME = 160
+ROUTE_ENDS = "the route ends here"
+TOPK_WEIGHTS = "top-k weights"
+"""What a trace calls a tensor that holds no output of experts."""
 _JOIN_SYMBOLS = 1
 
 
@@ -52,6 +55,7 @@ class Event:
     line: int
     what: str
     decisive: bool
+    kind: StepKind = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class Machine:
         self.refusals: list[tuple[Node, str, int]] = []
         """Where the code raises or an assertion fails, and under which condition."""
         self.globals: dict[tuple[str, str], Guarded | None] = {}
+        self.route = ""
+        """The qualified name of the function whose returns end the route that is interpreted."""
         self.steps = 0
         self.budget = budget
         self._cells = 0
@@ -308,11 +314,13 @@ class Machine:
 
     # log
 
-    def note(self, pc: Node, node: ast.AST, frame: Frame, what: str, decisive: bool = False) -> None:
+    def note(
+        self, pc: Node, node: ast.AST, frame: Frame, what: str, decisive: bool = False, kind: StepKind = ""
+    ) -> None:
         """Log an event at a node. `decisive` ones changed an exponent, a slot or a reduction state."""
         if pc != FALSE:
             self.events.append(
-                Event(pc, self.project.relative(frame.module.path), getattr(node, "lineno", 0), what, decisive)
+                Event(pc, self.project.relative(frame.module.path), getattr(node, "lineno", 0), what, decisive, kind)
             )
 
     def refuse(self, pc: Node, node: ast.AST, frame: Frame) -> None:
@@ -326,7 +334,7 @@ class Machine:
         names = {
             part.name for _, parts in self.alternatives(tensor, pc) for part in parts if part.name not in ("x", "s")
         }
-        return "+".join(sorted(names)) or "top-k weights"
+        return "+".join(sorted(names)) or TOPK_WEIGHTS
 
 
 def unknown_part(why: str) -> Part:

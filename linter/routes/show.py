@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from moelint.linter.routes.compare import in_words
+from moelint.linter.routes.cells import Cell
+from moelint.linter.routes.compare import outcome_in_words
 from moelint.linter.routes.table import RouteTable, cell_id, counts
 
 
@@ -30,9 +31,7 @@ def listing(tables: Sequence[RouteTable], every: bool) -> str:
             for number, cell in cells:
                 if every or cell.outcome.verdict in ("wrong", "unknown"):
                     lines.append(f"    [{cell_id(entry, number)}] {cell.condition}")
-                    lines.append(
-                        f"        -> {in_words(cell)}" + (f" ({cell.outcome.reason})" if cell.outcome.reason else "")
-                    )
+                    lines.append(f"        -> {_result(cell)}")
         lines += [f"  note: {note}" for note in entry.notes]
         lines.append("")
     total = counts(tables)
@@ -51,10 +50,15 @@ def explanation(entry: RouteTable, number: int) -> str:
     lines = [
         f"{cell.path}:{cell.line} {cell.block}.{cell.route}",
         f"  when   {cell.condition}",
-        f"  gives  {in_words(cell)}" + (f" ({cell.outcome.reason})" if cell.outcome.reason else ""),
+        f"  gives  {_result(cell)}",
     ]
     for position, step in enumerate(cell.trace, 1):
         lines.append(f"  {position}. {step.path}:{step.line} {step.what}")
     if not cell.trace:
         lines.append("  nothing on this route touches the factor, a slot or a sum")
     return "\n".join(lines) + "\n"
+
+
+def _result(cell: Cell) -> str:
+    reason = cell.outcome.reason
+    return outcome_in_words(cell.outcome) + (f" ({reason})" if reason else "")

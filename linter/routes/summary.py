@@ -62,7 +62,7 @@ class Summaries:
                 continue
             total = machine.diagrams.disj(total, guard)
             found.append((outcome.guard, self._instantiate(machine, router, outcome)))
-            machine.events += [Event(guard, e.path, e.line, e.what, e.decisive) for e in outcome.events]
+            machine.events += [Event(guard, e.path, e.line, e.what, e.decisive, e.kind) for e in outcome.events]
         frame.pc = total
         return found
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from moelint.linter.routes.cells import Cell, route_cells
+from moelint.linter.routes.cells import Cell, Shapes, table_cells
 from moelint.linter.routes.driver import BlockAnalysis
-from moelint.linter.routes.judge import Outcome
+from moelint.linter.routes.judge import Breach, Outcome
 from moelint.linter.routes.units import Step
 
 SCHEMA = 1
@@ -27,6 +27,7 @@ class RouteTable:
     routes: tuple[str, ...]
     failure: str
     notes: tuple[str, ...]
+    shapes: Shapes
 
     def verdicts(self) -> dict[str, str]:
         """Route -> `wrong`, `unknown`, `refused` or `right`: the first of these that one of its scale cells has."""
@@ -39,7 +40,7 @@ class RouteTable:
 
 def table(analysis: BlockAnalysis) -> RouteTable:
     """Judge every route of a block."""
-    cells = [cell for route in analysis.routes for cell in route_cells(analysis, route)]
+    cells, shapes = table_cells(analysis)
     return RouteTable(
         analysis.block.name,
         analysis.block.path,
@@ -48,6 +49,7 @@ def table(analysis: BlockAnalysis) -> RouteTable:
         tuple(dict.fromkeys(route.name for route in analysis.routes)),
         analysis.failure,
         tuple(dict.fromkeys(analysis.machine.notes)),
+        shapes,
     )
 
 
@@ -130,7 +132,7 @@ def unpack(data: dict[str, Any]) -> RouteTable:
             cell["route"],
             cell["condition"],
             tuple((name, positive, tuple(values)) for name, positive, values in cell["atoms"]),
-            Outcome(**cell["outcome"]),
+            _outcome(cell["outcome"]),
             tuple(Step(**step) for step in cell["trace"]),
         )
         for cell in data["cells"]
@@ -143,4 +145,12 @@ def unpack(data: dict[str, Any]) -> RouteTable:
         tuple(data["routes"]),
         data["failure"],
         tuple(data["notes"]),
+        Shapes(
+            tuple(data["shapes"]["rows"]),
+            tuple((route, _outcome(outcome), position) for route, outcome, position in data["shapes"]["places"]),
+        ),
     )
+
+
+def _outcome(data: dict[str, Any]) -> Outcome:
+    return Outcome(**{**data, "breaches": tuple(Breach(*breach) for breach in data["breaches"])})

@@ -7,7 +7,7 @@ from typing import Literal
 
 from moelint.linter.diagram import FALSE, Node
 from moelint.linter.routes.frames import Frame
-from moelint.linter.routes.machine import Machine
+from moelint.linter.routes.machine import TOPK_WEIGHTS, Machine
 from moelint.linter.routes.units import (
     ONE,
     RSF,
@@ -94,7 +94,7 @@ def write_columns(
 
 
 def note_slot(machine: Machine, units: Units, pc: Node, node: ast.AST, frame: Frame) -> None:
-    machine.note(pc, node, frame, f"the shared slot's weight is set to {show(units)}", decisive=True)
+    machine.note(pc, node, frame, f"the shared slot's weight is set to {show(units)}", True, "slot")
 
 
 def copy_into(machine: Machine, target: Tensor, source: Tensor, pc: Node) -> None:
@@ -150,7 +150,7 @@ def _note_scale(
     what = machine.describe(tensor, pc) if kind == "all" else f"the {kind} columns of the top-k weights"
     if units:
         verb = "multiplied" if sign > 0 else "divided"
-        machine.note(pc, node, frame, f"{what} {verb} by {show(units)}", decisive=exponent(units, RSF) != 0)
+        machine.note(pc, node, frame, f"{what} {verb} by {show(units)}", exponent(units, RSF) != 0, "scale")
     elif units is None and not isinstance(factor, Const):
         machine.note(pc, node, frame, f"{what} times {factor}, which carries no known factor")
 
@@ -188,11 +188,12 @@ def accumulate(
 def _note_sum(machine: Machine, a: Tensor, b: Tensor, alpha: Units, pc: Node, node: ast.AST, frame: Frame) -> None:
     if pc == FALSE:
         return
-    text = f"{machine.describe(b, pc)} added to {machine.describe(a, pc)}"
+    left, right = machine.describe(a, pc), machine.describe(b, pc)
+    text = f"{right} added to {left}"
     if alpha:
-        machine.note(pc, node, frame, f"{text}, times {show(alpha)}", decisive=exponent(alpha, RSF) != 0)
+        machine.note(pc, node, frame, f"{text}, times {show(alpha)}", exponent(alpha, RSF) != 0, "scale")
     else:
-        machine.note(pc, node, frame, text)
+        machine.note(pc, node, frame, text, TOPK_WEIGHTS not in (left, right), "add")
 
 
 def all_reduce(machine: Machine, value: Guarded, pc: Node, node: ast.AST, frame: Frame) -> Guarded:
@@ -200,7 +201,7 @@ def all_reduce(machine: Machine, value: Guarded, pc: Node, node: ast.AST, frame:
     found: Guarded = []
     for guard, item in machine.within(value, pc):
         if isinstance(item, Tensor):
-            machine.note(guard, node, frame, f"{machine.describe(item, guard)} summed over the group", decisive=True)
+            machine.note(guard, node, frame, f"{machine.describe(item, guard)} summed over the group", True, "sum")
             found.append((guard, machine.derived(item, reduced)))
         else:
             found.append((guard, item))

@@ -17,6 +17,10 @@ Reduction = Literal["partial", "complete", "rows", "any", "twice", "mixed"]
 of this rank's own tokens. `any`: does not matter (an input of unknown state). `twice`: summed once too often. `mixed`:
 unlike states were added."""
 
+StepKind = Literal["", "run", "scale", "slot", "add", "sum", "end"]
+"""`run`: experts or the shared expert run. `scale`: a part is multiplied. `slot`: a slot's weight is set. `add`:
+outputs are added. `sum`: a sum over the group. `end`: the route returns."""
+
 PartName = str
 """`routed`, `shared`, `slot`, `identity`; `x` and `s` are the routed and shared columns of router weights; `?why` is a
 part of unknown origin."""
@@ -116,3 +120,4 @@ class Step:
     path: str
     line: int
     what: str
+    kind: StepKind = ""

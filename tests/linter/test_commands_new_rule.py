@@ -47,7 +47,7 @@ def tree(tmp_path: Path) -> Path:
 def copy(tmp_path: Path) -> Path:
     """A checkout that can be imported from `.view`, with no fixtures but those of the new rule."""
     skipped = shutil.ignore_patterns("__pycache__")
-    for folder in ("linter", "rules", "tests/rules"):
+    for folder in ("linter", "rules", "tests/rules", "tests/routes"):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=skipped)
     (tmp_path / "fixtures").mkdir()
     shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -188,3 +189,17 @@ def test_equal_functions_share_their_nodes() -> None:
     size = len(diagrams)
     assert diagrams.conj(a, diagrams.disj(b, c)) == before
     assert len(diagrams) <= size + 2
+
+
+def test_a_dump_is_the_same_function_whatever_the_order_of_variables() -> None:
+    one = Diagrams()
+    first = one.disj(one.conj(one.literal("a", ("x", "y")), one.literal("b")), one.neg(one.literal("c", (None,))))
+    rows, (place, true) = one.dump([first, TRUE])
+    other = Diagrams()
+    for name in ("c", "b", "a"):
+        other.variable(name)
+    nodes = other.load(json.loads(json.dumps(rows)))
+    again = other.disj(
+        other.conj(other.literal("a", ("x", "y")), other.literal("b")), other.neg(other.literal("c", (None,)))
+    )
+    assert (nodes[place], nodes[true]) == (again, TRUE)

@@ -6,6 +6,8 @@ import ast
 import importlib
 import pkgutil
 import re
+import sys
+import tempfile
 from abc import ABCMeta
 from collections.abc import Iterable
 from functools import cache
@@ -14,13 +16,17 @@ from pathlib import Path
 import moelint.rules
 from moelint.linter.analysis.module import Module
 from moelint.linter.profile import Profile, profile_from_dict
-from moelint.linter.rule import Draft, Rule
+from moelint.linter.routes import findings
+from moelint.linter.rule import Draft, RouteRule, Rule
 from moelint.linter.source import Source
 
 try:
     import tomllib
 except ModuleNotFoundError:
     import tomli as tomllib
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "routes"))
+import toy
 
 PROFILES = Path(moelint.rules.__file__).parent / "profiles"
 _HEADER = re.compile(r"^# profile: ([a-z]+)$", re.MULTILINE)
@@ -53,7 +59,7 @@ def all_rules() -> tuple[type[Rule], ...]:
                 for value in vars(module).values()
                 if isinstance(value, ABCMeta)
                 and issubclass(value, Rule)
-                and value is not Rule
+                and value not in (Rule, RouteRule)
                 and value.__module__ == module.__name__
             ]
     return tuple(sorted(found, key=lambda rule: rule.code))
@@ -65,10 +71,28 @@ def parse(text: str, path: str = "example.py") -> Module:
 
 def run(rules: Iterable[type[Rule]], text: str, path: str = "example.py") -> list[tuple[int, str, Draft]]:
     """(line, rule name, draft) of every finding."""
+    rules = tuple(rules)
     module = parse(text, path)
     return [
-        (draft.node.lineno, rule.name(), draft)  # type: ignore[attr-defined]
-        for rule in rules
-        if module.role in rule.roles and (module.profile.has_helpers or not rule.needs_helpers)
-        for draft in rule().check(module)
+        *_by_routes([rule for rule in rules if issubclass(rule, RouteRule)], text),
+        *(
+            (draft.node.lineno, rule.name(), draft)  # type: ignore[attr-defined]
+            for rule in rules
+            if module.role in rule.roles and (module.profile.has_helpers or not rule.needs_helpers)
+            for draft in rule().check(module)
+        ),
     ]
+
+
+def _by_routes(rules: list[type[RouteRule]], text: str) -> list[tuple[int, str, Draft]]:
+    """What the rules say of `class Block` in a snippet for the toy framework of tests/routes/toy.py."""
+    if not rules or "class Block" not in text or " = Router(" not in text:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        table = toy.analyse_code(Path(folder), text)
+        module = Path(folder, "toy", "models", "block.py")
+        files = findings.SourceFiles(folder, {})
+        return [
+            (site.statement.lineno - toy.HEADER.count("\n"), site.rule.name(), Draft(site.statement, "", site.qualname))
+            for site in findings.wrong_sites([table], rules, files, [str(module)])
+        ]
