@@ -56,7 +56,8 @@ def test_a_factor_too_many_is_reported_at_the_line_that_doubles(tmp_path: Path) 
         "Routed rsf^2, expected rsf^1 at the end of `Block.forward`: when platform=cuda, a2a=none; "
         "or the experts want the fold."
     )
-    assert [Path(place.path).name for place in finding.related] == ["block.py", "block.py"]
+    (place,) = finding.related
+    assert Path(place.path).name == "block.py" and "multiplied by rsf (contract toy/models.py:" in place.message
     assert remarks == ["routes: 1 blocks, 1 routes: 0 right, 1 wrong, 0 unknown, 0 refused"]
     assert found.exit_code == 1
 
