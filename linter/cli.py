@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moelint.linter.check import Outcome
-    from moelint.linter.model import Report
+    from moelint.linter.model import Finding, Report
     from moelint.linter.options import Options
     from moelint.linter.plan import Plan
 
@@ -126,6 +126,8 @@ def _check(argv: Sequence[str]) -> int:
     stale = registry.stale()
     if stale:
         print(f"moelint: the rule index is not current: {', '.join(stale)}; run tools/make_index.py", file=sys.stderr)
+    if options.diff and (options.fix or options.add_ignore is not None):
+        raise UsageError("--diff writes nothing, so it goes with neither --fix nor --add-ignore")
     plan = plan_for(options)
     texts = _standard_input(options)
     outcome = _run(options, plan, texts)
@@ -152,13 +154,17 @@ def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, byt
     from moelint.linter import report
 
     found, remarks = _counted(outcome, plan, options)
+    if options.diff:
+        return _diff(found, plan, options, texts)
+    if options.fix:
+        done = _fix(found, plan, options, texts)
+        found, remarks = _counted(_run(options, plan, texts), plan, options)
+        remarks = [*done, *remarks]
     if options.add_ignore is not None:
         from moelint.linter.add_ignore import add_ignores
         from moelint.linter.report.summary import plural
 
-        added = add_ignores(
-            [f for f in found.findings if options.notes or f.severity != "note"], plan, options.add_ignore
-        )
+        added = add_ignores(_wanted(found, options), plan, options.add_ignore)
         found, remarks = _counted(_run(options, plan, texts), plan, options)
         remarks = [
             *added.refused,
@@ -172,6 +178,33 @@ def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, byt
     if options.exit_zero and found.exit_code == FINDINGS:
         return CLEAN
     return found.exit_code
+
+
+def _fix(found: Report, plan: Plan, options: Options, texts: dict[str, bytes]) -> list[str]:
+    """Write the fixes; returns what there is to say of them."""
+    from moelint.linter.fixing import repaired
+    from moelint.linter.report.fixes import remarks
+
+    session = repaired(_wanted(found, options), plan, texts, unsafe=options.unsafe_fixes)
+    session.write()
+    return remarks(session, "fixed")
+
+
+def _diff(found: Report, plan: Plan, options: Options, texts: dict[str, bytes]) -> int:
+    """Show the fixes on standard output."""
+    from moelint.linter.fixing import repaired
+    from moelint.linter.report.fixes import remarks, show_diff
+
+    session = repaired(_wanted(found, options), plan, texts, unsafe=options.unsafe_fixes)
+    show_diff(session)
+    for remark in remarks(session, "would be fixed"):
+        print(f"moelint: {remark}", file=sys.stderr)
+    return CLEAN if options.exit_zero and found.exit_code == FINDINGS else found.exit_code
+
+
+def _wanted(found: Report, options: Options) -> list[Finding]:
+    """The findings that are shown."""
+    return [finding for finding in found.findings if options.notes or finding.severity != "note"]
 
 
 def _counted(outcome: Outcome, plan: Plan, options: Options) -> tuple[Report, list[str]]:
@@ -198,8 +231,9 @@ def _standard_input(options: Options) -> dict[str, bytes]:
     """The text of `-`, by the name that it is given in the report."""
     if "-" not in options.paths:
         return {}
-    if options.add_ignore is not None:
-        raise UsageError("--add-ignore cannot write into standard input")
+    for name in ("add_ignore", "fix"):
+        if options.says(name):
+            raise UsageError(f"--{name.replace('_', '-')} cannot write into standard input")
     name = options.stdin_filename or "<stdin>"
     options.paths = [name if path == "-" else path for path in options.paths]
     return {name: sys.stdin.buffer.read()}

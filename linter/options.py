@@ -58,6 +58,14 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         ),
     ),
     (
+        "Fixes",
+        (
+            Option("--fix", "flag", "", "repair in the files what can be repaired safely"),
+            Option("--unsafe-fixes", "flag", "", "take fixes too that rest on what the file does not show"),
+            Option("--diff", "flag", "", "write nothing, show what --fix would change"),
+        ),
+    ),
+    (
         "Files",
         (
             Option("--exclude", "list", "PATTERNS", "leave out these files and folders instead of the default ones"),
@@ -100,6 +108,9 @@ class Options:
         self.no_baseline = False
         self.diff_base: str | None = None
         self.add_ignore: str | None = None
+        self.fix = False
+        self.unsafe_fixes = False
+        self.diff = False
         self.jobs: int | None = None
         self.no_cache = False
         self.cache_dir: str | None = None
