@@ -21,7 +21,7 @@ from moelint.linter.analysis.module import Module
 from moelint.linter.decoding import to_utf8
 from moelint.linter.identity import Identities
 from moelint.linter.source import Source
-from moelint.linter.suppress import MARK, Suppressions
+from moelint.linter.suppress import Suppressions, has_comments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -110,7 +110,7 @@ class Engine:
         problems += [_crash(cause, victims) for cause, victims in crashes.items()]
         rows.sort()
         hidden: list[HiddenRow] = []
-        if MARK in module.source.data:
+        if has_comments(module.source.data):
             try:
                 suppressions = Suppressions(module.source.text, self._plan, identities)
             except (tokenize.TokenError, SyntaxError) as error:

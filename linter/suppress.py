@@ -2,7 +2,8 @@
 
 `# moelint: ignore[NAME, ...] -- reason` at the end of a line covers the logical line it is in; on a line of its own it
 covers the next logical line, decorators together with what they decorate. `# moelint: ignore-file[NAME, ...] -- reason`
-covers the file. NAME is the name or the code of a rule.
+covers the file. NAME is the name or the code of a rule. `# noqa: CODE -- reason` with codes of moelint means the first
+form; what else it names is for others, and a `# noqa` without codes hides nothing.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ if TYPE_CHECKING:
     from moelint.linter.plan import Plan
     from moelint.linter.records import FindingRow, HiddenRow
 
-MARK = b"moelint:"
-"""What every suppression contains."""
+_MARK = re.compile(rb"moelint:|#\s*noqa\s*:[^\r\n]*MOE\d", re.IGNORECASE)
 MODULE = "<module>"
 MALFORMED, UNKNOWN, UNUSED = "MOE901", "MOE902", "MOE903"
 _OWN = frozenset({MALFORMED, UNKNOWN, UNUSED})
 
 _DIRECTIVE = re.compile(r"#\s*moelint:(.*)", re.DOTALL)
+_NOQA = re.compile(
+    r"#\s*noqa\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+)
+_PREFIX = "MOE"
 _FORM = re.compile(r"(?P<verb>ignore(?:-file)?)\[(?P<names>[^\[\]]*)\](?P<rest>.*)", re.DOTALL)
-_USAGE = "write `# moelint: ignore[RULE-NAME] -- reason`"
+USAGE = "write `# moelint: ignore[RULE-NAME] -- reason`"
 _LAYOUT = frozenset(
     {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
 )
@@ -47,6 +51,8 @@ class Comment:
     reason: str = ""
     flaw: str = ""
     """What is wrong with its form; such a comment hides nothing."""
+    codes: tuple[str, ...] = ()
+    """Of a `noqa`, all codes, those of other linters too."""
     first: int = 0
     last: int = 0
     used: set[str] = field(default_factory=set)
@@ -56,18 +62,26 @@ class Comment:
         return self.first <= line <= self.last
 
 
+def has_comments(data: bytes) -> bool:
+    """Whether the bytes of a file may hold a suppression."""
+    return _MARK.search(data) is not None
+
+
 def read_comments(text: str, *, require_reason: bool) -> list[Comment]:
-    """Every `# moelint:` comment of a module, in order. Raises tokenize.TokenError and SyntaxError."""
+    """Every suppression comment of a module, in order; two in one comment count as two. Raises tokenize.TokenError and
+    SyntaxError."""
     found: list[Comment] = []
     inside: list[Comment] = []
     waiting: list[Comment] = []
     start, decorator = 0, False
     for token in tokenize.generate_tokens(io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n")).readline):
         if token.type == tokenize.COMMENT:
-            comment = _comment(token, require_reason)
-            if comment is not None:
+            for comment in _comments(token, require_reason):
                 found.append(comment)
-                (inside if start else waiting).append(comment)
+                if start:
+                    inside.append(comment)
+                elif not comment.codes:  # as for other linters, a `noqa` speaks of its own line alone
+                    waiting.append(comment)
         elif token.type == tokenize.NEWLINE:
             for comment in inside:
                 _cover(comment, start, token.start[0])
@@ -90,10 +104,27 @@ def _cover(comment: Comment, first: int, last: int) -> None:
 _WHOLE_FILE = 1 << 40
 
 
-def _comment(token: tokenize.TokenInfo, require_reason: bool) -> Comment | None:
-    match = _DIRECTIVE.search(token.string)
-    if match is None:
-        return None
+def _comments(token: tokenize.TokenInfo, require_reason: bool) -> Iterator[Comment]:
+    text = token.string
+    match = _DIRECTIVE.search(text)
+    noqa = _NOQA.search(text, 0, match.start() if match is not None else len(text))
+    if noqa is not None:
+        codes = tuple(re.split(r"[\s,]+", noqa["codes"]))
+        own = tuple(dict.fromkeys(code.upper() for code in codes if code.upper().startswith(_PREFIX)))
+        if own:
+            rest = noqa["rest"].strip()
+            reason = rest.strip("- ") if rest.startswith("--") else ""
+            comment = Comment(token.start[0], token.start[1] + noqa.start() + 1, noqa[0].rstrip(), codes=codes)
+            if require_reason and not reason:
+                comment.flaw = f"gives no reason: {USAGE}"
+            else:
+                comment.names, comment.reason = own, reason
+            yield comment
+    if match is not None:
+        yield _directive(token, match, require_reason)
+
+
+def _directive(token: tokenize.TokenInfo, match: re.Match[str], require_reason: bool) -> Comment:
     comment = Comment(token.start[0], token.start[1] + match.start() + 1, match[0].rstrip())
     body = match[1].strip()
     form = _FORM.fullmatch(body)
@@ -103,11 +134,11 @@ def _comment(token: tokenize.TokenInfo, require_reason: bool) -> Comment | None:
     names = [name.strip() for name in form["names"].split(",")]
     rest = form["rest"].strip()
     if not all(names):
-        comment.flaw = f"names no rule between two commas or brackets: {_USAGE}"
+        comment.flaw = f"names no rule between two commas or brackets: {USAGE}"
     elif rest and not rest.startswith("--"):
         comment.flaw = f"has {rest!r} after the bracket, where only `-- reason` may stand"
     elif not rest.strip("- ") and (rest or require_reason):
-        comment.flaw = f"gives no reason: {_USAGE}"
+        comment.flaw = f"gives no reason: {USAGE}"
     else:
         comment.names = tuple(dict.fromkeys(names))
         comment.reason = rest.strip("- ")
@@ -120,8 +151,29 @@ def _what_is_wrong(body: str) -> str:
     verb = re.match(r"[\w-]*", body)
     word = verb[0] if verb else ""
     if word in ("ignore", "ignore-file"):
-        return f"names no rule, and there is no form that hides everything: {_USAGE}"
-    return f"says {word!r} where `ignore` or `ignore-file` is understood: {_USAGE}"
+        return f"names no rule, and there is no form that hides everything: {USAGE}"
+    return f"says {word!r} where `ignore` or `ignore-file` is understood: {USAGE}"
+
+
+def spellings(plan: Plan) -> dict[str, str]:
+    """Every name and code of a rule -> the code."""
+    known = (*registry.entries(), *plan.rules)
+    return {spelling: rule.code for rule in known for spelling in (rule.code, rule.name)}
+
+
+def malformed_text(comment: Comment) -> str:
+    """What is said of a comment with a flaw."""
+    return f"This suppression {comment.flaw}. It hides nothing."
+
+
+def unknown_text(name: str, known: Iterable[str]) -> str:
+    """What is said of a name that no rule has."""
+    return f"This suppression names {name!r}, which is no rule{did_you_mean(name, known) or '.'} It hides nothing."
+
+
+def unused_text(name: str) -> str:
+    """What is said of a rule that finds nothing where the comment is."""
+    return f"This suppression of {name} hides nothing."
 
 
 class Suppressions:
@@ -131,8 +183,7 @@ class Suppressions:
         self._comments = read_comments(text, require_reason=plan.require_reason)
         self._plan = plan
         self._identities = identities
-        known = (*registry.entries(), *plan.rules)
-        self._codes = {spelling: rule.code for rule in known for spelling in (rule.code, rule.name)}
+        self._codes = spellings(plan)
 
     def apply(self, rows: list[FindingRow], active: Set[str]) -> tuple[list[FindingRow], list[HiddenRow]]:
         """The findings that stay, with those about the comments themselves, and the findings that are hidden, each
@@ -169,22 +220,17 @@ class Suppressions:
     def _wrong(self, active: Set[str]) -> Iterator[FindingRow]:
         for comment in self._comments:
             if comment.flaw:
-                yield from self._finding(
-                    MALFORMED, comment, f"This suppression {comment.flaw}. It hides nothing.", active
-                )
+                yield from self._finding(MALFORMED, comment, malformed_text(comment), active)
             for name in comment.names:
                 if name not in self._codes:
-                    hint = did_you_mean(name, self._codes)
-                    text = f"This suppression names {name!r}, which is no rule{hint or '.'} It hides nothing."
-                    yield from self._finding(UNKNOWN, comment, text, active)
+                    yield from self._finding(UNKNOWN, comment, unknown_text(name, self._codes), active)
 
     def _unused(self, active: Set[str]) -> Iterator[FindingRow]:
         for comment in self._comments:
             for name in comment.names:
                 code = self._codes.get(name)
                 if code in active and code not in comment.used and code not in _OWN:
-                    text = f"This suppression of {name} hides nothing."
-                    yield from self._finding(UNUSED, comment, text, active)
+                    yield from self._finding(UNUSED, comment, unused_text(name), active)
 
     def _finding(self, code: str, comment: Comment, message: str, active: Set[str]) -> Iterator[FindingRow]:
         if code not in active:

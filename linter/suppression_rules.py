@@ -9,7 +9,7 @@ from moelint.linter.rule import Draft, Module, Rule
 
 class _SuppressionRule(Rule):
     family = "suppression"
-    tokens = (("moelint:",),)
+    tokens = (("moelint:",), ("noqa: MOE",), ("noqa:MOE",))
     roles = ("client", "owner", "method", "leaf")
 
     def check(self, module: Module) -> Iterable[Draft]:

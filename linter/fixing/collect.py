@@ -6,9 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from tokenize import TokenError
 from typing import TYPE_CHECKING
 
 from moelint.linter.decoding import to_utf8
+from moelint.linter.fixing.comments import comment_fixes
 from moelint.linter.fixing.helpers import defines
 from moelint.linter.repair import NeedName
 from moelint.linter.worker import Worker
@@ -63,7 +65,9 @@ def possible_fixes(path: str, data: bytes, findings: Sequence[Finding], plan: Pl
                 fix = rewriter.fix(finding, within)
                 if fix is not None:
                     made.setdefault(fix.identity, fix)
-    except (SyntaxError, UnicodeError, LookupError):
+        for fix in comment_fixes(data, findings, plan):
+            made.setdefault(fix.identity, fix)
+    except (SyntaxError, UnicodeError, LookupError, TokenError):
         return Possible()
     possible.fixes = tuple(made[finding.identity] for finding in findings if finding.identity in made)
     return possible

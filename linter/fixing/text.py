@@ -40,6 +40,11 @@ class Text:
         end = _LINE_END.search(self._text)
         self._line_end = end[0] if end else "\n"
 
+    @property
+    def decoded(self) -> str:
+        """The text as it is, without the byte order mark."""
+        return self._text
+
     def offset(self, line: int, col: int) -> int:
         """The character of `plain` at a place of the file; lines and columns count from 1."""
         return bisect_left(self._origin, self._line_starts[line - 1] + col - 1)

@@ -106,7 +106,7 @@ def heads(project: Repository) -> int:
 
 def test_the_manifest_names_the_hooks() -> None:
     manifest = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    assert [hook["id"] for hook in manifest] == ["moelint", "moelint-project"]
+    assert [hook["id"] for hook in manifest] == ["moelint", "moelint-fix", "moelint-project"]
     assert all(hook["language"] == "python" and hook["require_serial"] for hook in manifest)
 
 
@@ -167,3 +167,49 @@ def test_the_whole_project_is_checked_before_a_push_and_a_baseline_lets_it_throu
     project.git("push", str(target), "main", code=0)
     said = project.commit(old=WRONG + "\n\n" + WRONG.replace("Block", "Other"))
     assert (project.code, "old.py:13:13: MOE401" in said) == (1, True), said
+
+
+HELPER = """\
+class TopK:
+    def __init__(self, config):
+        self.topk_config = config
+
+
+def is_routed_scaling_factor_fused_in_topk(topk_config):
+    return topk_config.apply_routed_scaling_factor_on_output
+"""
+WISHED = """\
+from sglang.srt.layers.moe.topk import TopK
+
+
+class Block:
+    def __init__(self, config, experts):
+        self.experts = experts
+        self.topk = TopK(config)
+
+    def forward_deepep(self, x):
+        y = self.experts(x, self.topk(x))
+        if not self.experts.should_fuse_routed_scaling_factor_in_topk:
+            y *= self.routed_scaling_factor
+        return y
+"""
+
+
+def test_the_fixing_hook_stops_the_commit_with_the_repair_in_place(project: Repository) -> None:
+    before = heads(project)
+    config = project.folder / ".pre-commit-config.yaml"
+    kept = config.read_text()
+    config.write_text(kept.replace("id: moelint\n", "id: moelint-fix\n"))
+    try:
+        owner = project.folder / "sglang" / "srt" / "layers" / "moe"
+        owner.mkdir(parents=True)
+        (owner / "topk.py").write_text(HELPER)
+        said = project.commit(wished=WISHED)
+        assert (project.code, heads(project)) == (1, before), said
+        assert "1 finding fixed in 1 file" in said
+        fixed = (project.folder / "wished.py").read_text()
+        assert "if not is_routed_scaling_factor_fused_in_topk(self.topk.topk_config):" in fixed
+        said = project.commit()
+        assert (project.code, heads(project)) == (0, before + 1), said
+    finally:
+        config.write_text(kept)
