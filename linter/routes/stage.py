@@ -15,7 +15,7 @@ from moelint.linter.routes.knowledge import frameworks, knowledge, knowledge_of_
 from moelint.linter.routes.table import RouteTable, counts
 from moelint.linter.routes.tables import Job, may_hold_blocks, root_of, tables_of
 from moelint.linter.rule import RouteRule
-from moelint.linter.suppress import MARK, Suppressions
+from moelint.linter.suppress import Suppressions, has_comments
 
 if TYPE_CHECKING:
     from moelint.linter.plan import Plan
@@ -112,7 +112,7 @@ def _add_findings(
         sites.setdefault(site.file.path, []).append(site)
     for table in tables:
         file = files.get(table.path)
-        if file is not None and MARK in file.source.data:
+        if file is not None and has_comments(file.source.data):
             sites.setdefault(file.path, [])
     homes = {os.path.join(job.root, table.path) for table in tables}
     for path, here in sites.items():
@@ -165,7 +165,7 @@ def _suppressed(
 ) -> Record:
     """The record of a file after its comments had their say. Comments about `judged` rules that hide nothing are
     findings themselves."""
-    if MARK not in file.source.data:
+    if not has_comments(file.source.data):
         return tuple(rows), (), (), True
     try:
         comments = Suppressions(file.source.text, plan, identities)
