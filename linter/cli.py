@@ -27,6 +27,7 @@ Commands:
   diff       compare two runs
   routes     prove who applies the factor on each route
   probe      run blocks for real and measure them against the policy
+  server     serve an editor: diagnostics while you type
   rule       explain a rule
   config     show or explain the configuration
   new-rule   start a rule with its fixtures
@@ -100,6 +101,10 @@ def _dispatch(argv: list[str]) -> int:
 
         code: int = import_module(f"moelint.linter.commands.{command.replace('-', '_')}").main(argv[1:])
         return code
+    if command == "server":
+        from moelint.linter.server.main import main as serve
+
+        return serve(argv[1:])
     if command in ("--version", "-V"):
         from moelint import __version__
 
@@ -110,7 +115,7 @@ def _dispatch(argv: list[str]) -> int:
         return CLEAN
     from moelint.linter.suggest import did_you_mean
 
-    raise UsageError(f"unknown command {command!r}{did_you_mean(command, ('check', *_COMMANDS))}")
+    raise UsageError(f"unknown command {command!r}{did_you_mean(command, ('check', 'server', *_COMMANDS))}")
 
 
 def _check(argv: Sequence[str]) -> int:

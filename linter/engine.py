@@ -24,7 +24,7 @@ from moelint.linter.source import Source
 from moelint.linter.suppress import Suppressions, has_comments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from moelint.linter.model import Region, Severity
     from moelint.linter.plan import Plan
@@ -57,9 +57,16 @@ class Engine:
         for rule in rules:
             self._class(rule)
 
-    def check(self, path: str, data: bytes, profile: str, rules: Sequence[RuleEntry]) -> Record:
+    def check(
+        self,
+        path: str,
+        data: bytes,
+        profile: str,
+        rules: Sequence[RuleEntry],
+        checkpoint: Callable[[], object] | None = None,
+    ) -> Record:
         """Run those of `rules` that are meant for the file over its bytes. `path` is absolute. Never raises for what
-        the file holds."""
+        the file holds, but passes on what `checkpoint`, called before each rule, raises."""
         facts = self._profile(profile)
         role = facts.role(facts.module_name(path))
         allowed = self._plan.rules_for(path, rules)
@@ -75,7 +82,7 @@ class Engine:
         except (RecursionError, MemoryError):
             return ((), (), (_DEEP,), True)
         try:
-            return self._run(module, rules)
+            return self._run(module, rules, checkpoint)
         finally:
             _release(module)
 
@@ -92,13 +99,15 @@ class Engine:
                 if repair is not None:
                     yield rule.code, module.source.region(draft.node), draft.message, repair
 
-    def _run(self, module: Module, rules: Sequence[RuleEntry]) -> Record:
+    def _run(self, module: Module, rules: Sequence[RuleEntry], checkpoint: Callable[[], object] | None) -> Record:
         rows: list[FindingRow] = []
         problems: list[Problem] = []
         crashes: dict[str, list[RuleEntry]] = {}
         failed: set[str] = set()
         identities = Identities(self._plan.project_path(module.path), module.tree)
         for rule in rules:
+            if checkpoint is not None:
+                checkpoint()
             try:
                 rows += self._rows(rule, module, identities)
             except (RecursionError, MemoryError):

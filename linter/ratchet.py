@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from moelint.linter import baseline
 
 if TYPE_CHECKING:
-    from moelint.linter.baseline import Key, Verdict
+    from moelint.linter.baseline import Entry, Key, Verdict
     from moelint.linter.model import Report
     from moelint.linter.plan import Plan
 
@@ -33,8 +33,11 @@ class Run:
 
     def compare(self, file: str) -> Verdict:
         """The findings against the baseline in `file`. Raises ConfigError for a file that is none."""
+        return self.against(file, baseline.read(file))
+
+    def against(self, file: str, entries: Sequence[Entry]) -> Verdict:
+        """The findings against what was read from `file`."""
         folder = os.path.dirname(os.path.abspath(file))
-        entries = baseline.read(file)
         return baseline.compare(self.report.findings, entries, folder, lambda key: self._is_judged(key, folder))
 
     def _is_judged(self, key: Key, folder: str) -> bool:
