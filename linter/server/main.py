@@ -36,6 +36,7 @@ def main(argv: Sequence[str]) -> int:
             build().start_io()
     except OSError as error:
         raise UsageError(f"cannot listen on {options.host}:{options.port}: {error.strerror}") from None
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  pygls has closed the one that there was
     return 0
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from moelint import __version__
 from moelint.linter import registry
+from moelint.linter.rule_docs import rule_doc
 from moelint.linter.server.documents import uri_of
 
 
@@ -20,17 +21,13 @@ class Pages:
         self._rules = {rule.code: rule for rule in registry.entries()}
         self._written: dict[str, str] = {}
 
-    def markdown(self, code: str) -> str:
-        """The documentation of a rule. Raises KeyError for a code that no rule has."""
-        from moelint.linter.rule_docs import rule_doc
-
-        return rule_doc(self._rules[code]).markdown()
-
     def address(self, code: str) -> str:
         """The address of a rule's page. Raises KeyError for a code that no rule has."""
         known = self._written.get(code)
         if known is None or not os.path.exists(known):
-            known = self._written[code] = self._write(f"{self._rules[code].name}.md", self.markdown(code))
+            known = self._written[code] = self._write(
+                f"{self._rules[code].name}.md", rule_doc(self._rules[code]).markdown()
+            )
         return uri_of(known)
 
     def _write(self, name: str, text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 
 from lsprotocol import types
@@ -67,13 +66,3 @@ def region_of(lines: Sequence[str], span: types.Range, encoding: str) -> Region:
         for place in (span.start, span.end)
     )
     return Region(line, col, end_line, end_col)
-
-
-def whole(lines: Sequence[str], encoding: str) -> types.Range:
-    """The range of the whole text."""
-    return types.Range(types.Position(0, 0), types.Position(len(lines) - 1, units(lines[-1], encoding)))
-
-
-def line_at(starts: Sequence[int], offset: int) -> int:
-    """The number, from 0, of the line that holds the character at `offset`."""
-    return bisect_right(starts, offset) - 1

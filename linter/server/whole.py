@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -55,9 +56,11 @@ class WholeWorkspace:
         findings: dict[str, list[Finding]] = {}
         problems: dict[str, list[Diagnostic]] = {}
         for item in report["findings"]:
-            findings.setdefault(item["path"], []).append(_finding(item))
+            finding = _finding(item, root)
+            findings.setdefault(finding.path, []).append(finding)
         for item in report["diagnostics"]:
-            problem = Diagnostic(item["code"], item["path"], item["line"], item["message"], item["internal"])
+            path = os.path.join(root, item["path"])
+            problem = Diagnostic(item["code"], path, item["line"], item["message"], item["internal"])
             problems.setdefault(problem.path, []).append(problem)
         presenter = self._server.presenter
         return {
@@ -66,18 +69,21 @@ class WholeWorkspace:
         }
 
 
-def _finding(item: Mapping[str, Any]) -> Finding:
+def _finding(item: Mapping[str, Any], root: str) -> Finding:
     return Finding(
         item["code"],
         item["name"],
         item["family"],
         item["severity"],
-        item["path"],
+        os.path.join(root, item["path"]),
         _region(item["region"]),
         item["message"],
         item["help"],
         item["qualname"],
-        tuple(Place(place["path"], _region(place["region"]), place["message"]) for place in item["related"]),
+        tuple(
+            Place(os.path.join(root, place["path"]), _region(place["region"]), place["message"])
+            for place in item["related"]
+        ),
         item["identity"],
     )
 

@@ -67,7 +67,9 @@ def subcommands() -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_options_exist(page: Path) -> None:
-    known = set(_OPTION.findall("".join(help_of("-m", "moelint", name) for name in ("check", *subcommands()))))
+    known = set(
+        _OPTION.findall("".join(help_of("-m", "moelint", name) for name in ("check", "server", *subcommands())))
+    )
     known |= set(_OPTION.findall(help_of("-m", "moelint")))
     own = [line for line in commands(page) if re.match(r"(\S*/)?moelint |(\S*/)?python -m moelint |--[a-z]", line)]
     named = {option for line in own for option in _OPTION.findall(line)}
