@@ -20,7 +20,7 @@ TREE ?= $(SAMPLE)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: lint test style types layers generated unit typeview format generate bench costs exam clean
+.PHONY: lint test style types layers generated unit site typeview format generate bench costs exam clean
 
 # The sample tree is there to be complained about: findings are its success, silence (0) and errors (2) are not.
 lint: $(VENV)/.ready
@@ -34,7 +34,8 @@ else
 	else echo "expected findings in $(SAMPLE), got exit code $$rc" >&2; exit 2; fi
 endif
 
-test: style types layers generated unit
+test: ARGS := --where-possible
+test: style types layers generated site unit
 
 style: $(VENV)/.ready-dev
 	$(BIN)/ruff check
@@ -51,9 +52,14 @@ generated: $(VENV)/.ready-dev
 	$(BIN)/python tools/make_index.py --check
 	$(BIN)/python tools/make_rule_docs.py --check
 	$(BIN)/python tools/make_config_docs.py --check
+	$(BIN)/python tools/make_nav.py --check
 
-unit: $(VENV)/.ready-dev
+unit: $(VENV)/.ready-unit
 	$(BIN)/python -m pytest
+
+# The documentation, in site/; fails for a page in no section and for links that lead nowhere
+site: $(VENV)/.ready-docs
+	$(BIN)/python tools/make_site.py $(ARGS)
 
 typeview: $(VENV)/.ready
 	@$(BIN)/python tools/typeview.py
@@ -66,6 +72,7 @@ generate: $(VENV)/.ready-dev
 	$(BIN)/python tools/make_index.py
 	$(BIN)/python tools/make_rule_docs.py
 	$(BIN)/python tools/make_config_docs.py
+	$(BIN)/python tools/make_nav.py
 
 # Speed against the peers, on TREE: make bench TREE=.releases/sglang-0.5.23 ARGS=--check
 bench: $(VENV)/.ready-bench
@@ -84,7 +91,16 @@ $(VENV)/.ready: pyproject.toml setup.py
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml setup.py
+	$(PYTHON) tools/venv.py $(VENV) dev
+	@touch $(VENV)/.ready $@
+
+# The probe's tests need torch, which is large; nothing but the tests does.
+$(VENV)/.ready-unit: pyproject.toml setup.py
 	$(PYTHON) tools/venv.py $(VENV) dev probe-test
+	@touch $(VENV)/.ready $(VENV)/.ready-dev $@
+
+$(VENV)/.ready-docs: pyproject.toml setup.py
+	$(PYTHON) tools/venv.py $(VENV) docs
 	@touch $(VENV)/.ready $@
 
 $(VENV)/.ready-bench: pyproject.toml setup.py
@@ -92,4 +108,4 @@ $(VENV)/.ready-bench: pyproject.toml setup.py
 	@touch $(VENV)/.ready $@
 
 clean:
-	rm -rf $(VENV) .typeview .releases build dist *.egg-info .moelint_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .typeview .releases build dist site .cache *.egg-info .moelint_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -61,7 +61,7 @@ def fields() -> str:
 
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
-    "index.md": {"options": options},
+    "usage.md": {"options": options},
     "configuration.md": {"keys": keys},
     "profiles.md": {"fields": fields},
 }

@@ -91,7 +91,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 
 def test_every_option_is_documented() -> None:
-    assert help_of("-m", "moelint", "check") in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert help_of("-m", "moelint", "check") in (ROOT / "docs" / "usage.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
