@@ -41,6 +41,8 @@ class Recipe:
     """Names that are never patched: linear layers that blocks also use for their gates."""
     make_config: Callable[[float | None, dict[str, Any]], Any] | None = None
     """Makes the target's own configuration; None: only the tiny one is used."""
+    shared_for: Callable[[type], type] | None = None
+    """Makes the stand-in for one class of shared experts; None: `shared` stands for all."""
     guessed: dict[str, Any] = field(default_factory=dict)
     stubbed: list[str] = field(default_factory=list)
 
@@ -86,6 +88,11 @@ def build(recipe: Recipe, factor: float | None) -> Built:
     return Built(block, config, shared_by, by_parameter or any(map(reading.is_factor, reads)), reads, norms)
 
 
+def is_shared(attribute: str) -> bool:
+    """Whether an attribute of this name is a shared expert."""
+    return bool(_SHARED.match(attribute))
+
+
 def patch_all(cls: type, name: str, value: Any, stack: contextlib.ExitStack) -> bool:
     """Replace a global of the class's modules while the stack is open; whether there was one."""
     homes = [module for module in reading.modules(cls) if hasattr(module, name)]
@@ -113,8 +120,14 @@ def _enter_patches(recipe: Recipe, stack: contextlib.ExitStack) -> tuple[str, ..
             elif not factory.curried and _is_module_class(recipe.cls, factory.name):
                 patch_all(recipe.cls, factory.name, recipe.experts, stack)
     for name in shared:
-        patch_all(recipe.cls, name, recipe.shared, stack)
+        patch_all(recipe.cls, name, _shared_for(recipe, name), stack)
     return tuple(sorted(shared))
+
+
+def _shared_for(recipe: Recipe, name: str) -> type:
+    if recipe.shared_for is None:
+        return recipe.shared
+    return recipe.shared_for(next(vars(one)[name] for one in reading.modules(recipe.cls) if hasattr(one, name)))
 
 
 def _curried(experts: type) -> Callable[..., type]:

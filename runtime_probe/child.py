@@ -18,6 +18,7 @@ from typing import Any
 
 from moelint.runtime_probe import limits
 from moelint.runtime_probe.describe import describe
+from moelint.runtime_probe.ranks.world import Stuck
 from moelint.runtime_probe.records import Job, Unit, not_run
 
 _HIGH = 200
@@ -47,25 +48,27 @@ def main(argv: Sequence[str]) -> int:
     job = Job.from_dict(json.load(sys.stdin))
     sys.stdin.close()
     channel.send("limits", missing=limits.apply(int(argv[1]), address_space=job.device == "cpu"))
-    signal.signal(signal.SIGALRM, _ring)
+    signal.signal(signal.SIGALRM, ring)
     sys.path.extend(filter(None, os.environ.get("MOELINT_PROBE_PATH", "").split(os.pathsep)))
     if job.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
     try:
-        from moelint.runtime_probe import frameworks
+        from moelint.runtime_probe import frameworks, ranks
+        from moelint.runtime_probe.ranks.world import Threads
 
-        adapter = frameworks.adapter(job)
+        adapter = ranks.adapter(job, Threads(job.world)) if job.world > 1 else frameworks.adapter(job)
         channel.send("ready", about=adapter.about())
     except BaseException as error:
         channel.send("fatal", reason=describe(error), trace=traceback.format_exc()[-2000:])
         return 1
     for unit in job.units:
-        _run(adapter, job, unit, channel)
+        run_unit(adapter, job, unit, channel)
     channel.send("done")
     return 0
 
 
-def _run(adapter: Any, job: Job, unit: Unit, channel: Channel) -> None:
+def run_unit(adapter: Any, job: Job, unit: Unit, channel: Any) -> None:
+    """Measure the unit and send its cells. Ends the process where a rank is lost in it."""
     channel.send("begin", unit=unit.key)
     started = time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, job.unit_seconds)
@@ -75,6 +78,9 @@ def _run(adapter: Any, job: Job, unit: Unit, channel: Channel) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
     except BaseException as error:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        if isinstance(error, Stuck):
+            channel.send("fatal", reason=_cause(error, job))
+            os._exit(1)
         if isinstance(error, TimeLimit):
             reason = f"time limit of {job.unit_seconds:g} s"
         else:
@@ -85,5 +91,11 @@ def _run(adapter: Any, job: Job, unit: Unit, channel: Channel) -> None:
     channel.send("end", unit=unit.key, seconds=round(time.monotonic() - started, 3))
 
 
-def _ring(*_: object) -> None:
+def _cause(error: Stuck, job: Job) -> str:
+    late = f"time limit of {job.unit_seconds:g} s; " if isinstance(error.__cause__, TimeLimit) else ""
+    return f"{late}{error}"
+
+
+def ring(*_: object) -> None:
+    """The unit's time is over."""
     raise TimeLimit

@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from moelint.runtime_probe import compare, emit, plan, report, runner
+from moelint.runtime_probe import compare, emit, plan, ranks, report, runner
 from moelint.runtime_probe.records import Job, Measurement
 
 if TYPE_CHECKING:
@@ -74,6 +74,26 @@ def _emit(cell: str, where: Path, jobs: Sequence[Job], measurements: Sequence[Me
     print(f"wrote {where}", file=sys.stderr)
 
 
+def _ranks(options: argparse.Namespace) -> dict[str, Any]:
+    """World, launcher and back end as a job has them. Raises PlanError for what does not go together."""
+    world, launcher, backend = options.world, options.launcher, options.backend
+    if not 1 <= world <= ranks.MOST:
+        raise plan.PlanError(f"--world {world}: from 1 to {ranks.MOST} ranks")
+    if world == 1:
+        if launcher or backend:
+            raise plan.PlanError("--launcher and --backend need --world 2 or more")
+        return {}
+    launcher = launcher or ranks.LAUNCHERS[0]
+    if launcher == "threads":
+        if backend:
+            raise plan.PlanError(f"--backend {backend} needs --launcher torchrun: threads need none")
+        return {"world": world, "launcher": launcher}
+    backend = backend or ("gloo" if options.device == "cpu" else "nccl")
+    if backend == "nccl" and options.device == "cpu":
+        raise plan.PlanError("--backend nccl needs --device cuda")
+    return {"world": world, "launcher": launcher, "backend": backend}
+
+
 def _choice(options: argparse.Namespace) -> plan.Choice:
     return plan.Choice(
         classes=tuple(options.classes),
@@ -85,6 +105,7 @@ def _choice(options: argparse.Namespace) -> plan.Choice:
         dtype=options.dtype,
         unit_seconds=options.timeout,
         only=options.cell or options.emit_test or "",
+        **_ranks(options),
     )
 
 
@@ -127,6 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", default=180.0, type=float, metavar="SECONDS", help="for one class")
     add("--budget", default=0.0, type=float, metavar="SECONDS", help="for one platform; 0: no limit")
     add("--memory", default=12288, type=int, metavar="MIB", help="for one child process")
+    add("--world", default=1, type=int, metavar="N", help="run every block on N ranks: reductions become numbers")
+    add("--launcher", default="", choices=ranks.LAUNCHERS, help="ranks as threads (default) or as processes")
+    add("--backend", default="", choices=ranks.BACKENDS, help="with torchrun: gloo (CPU) or nccl (a GPU for each rank)")
     add("--json", metavar="FILE", help="write the report, to standard output for -")
     add("--compare", type=Path, metavar="OLD.json", help="exit 1 only for what is worse than in an older report")
     add("--emit-test", metavar="CELL", help="write a pytest file that reproduces this cell")

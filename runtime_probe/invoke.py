@@ -59,12 +59,16 @@ def call(
         if route == reading.PIPELINE:
             return _run_pipeline(block, operations, hidden, batch)
         method = getattr(block, route)
-        arguments = {
-            parameter.name: _argument(parameter.name, hidden, batch, extra)
-            for parameter in inspect.signature(method).parameters.values()
-            if _wanted(parameter, extra)
-        }
-        return output_of(method(**arguments), hidden.numel() // HIDDEN)
+        return output_of(method(**arguments(method, hidden, batch, extra)), hidden.numel() // HIDDEN)
+
+
+def arguments(method: Any, hidden: Any, batch: Any, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """What a route is called with, by the names of its parameters."""
+    return {
+        parameter.name: _argument(parameter.name, hidden, batch, extra)
+        for parameter in inspect.signature(method).parameters.values()
+        if _wanted(parameter, extra)
+    }
 
 
 @contextlib.contextmanager
@@ -146,8 +150,12 @@ def _enter_runtime(cls: type, hidden: Any, stack: contextlib.ExitStack) -> None:
             if isinstance(getattr(module, name, None), types.FunctionType):
                 stack.enter_context(mock.patch.object(module, name, _identity))
     stack.enter_context(torch.no_grad())
-    if hidden.device.type != "cpu":
-        return
+    if hidden.device.type == "cpu":
+        enter_without_accelerator(stack)
+
+
+def enter_without_accelerator(stack: contextlib.ExitStack) -> None:
+    """While the stack is open: streams that do nothing, and what the CPU's operators lack."""
     stack.enter_context(mock.patch.object(torch.Tensor, "record_stream", _identity))
     stack.enter_context(mock.patch.object(torch, "mm", _widening_mm(torch.mm)))
     streams: dict[str, Any] = {

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import resource
 import signal
 import socket
+import struct
 import sys
 from typing import Any, NoReturn
 
 FILE_BYTES = 1 << 30
 _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 1
 
 
 class NoNetwork(OSError):
     """The target asked for a network connection."""
 
 
-def apply(memory_bytes: int, *, address_space: bool) -> list[str]:
+def apply(memory_bytes: int, *, address_space: bool, leave_network: bool = True) -> list[str]:
     """Limit this process for good, and say what could not be limited.
 
     `memory_bytes` bounds the address space if `address_space` is true; CUDA reserves far more addresses than memory, so
-    there the parent watches the resident size alone.
+    there the parent watches the resident size alone. `leave_network` is false where a process above did it.
     """
     missing = []
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -32,10 +36,26 @@ def apply(memory_bytes: int, *, address_space: bool) -> list[str]:
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     if not _die_with_parent():
         missing.append("death with the parent")
-    if not _leave_network():
+    if leave_network and not _leave_network():
         missing.append("network namespace (connections are refused in Python only)")
     _refuse_connections()
     return missing
+
+
+def isolate() -> list[str]:
+    """For a process whose children talk to each other: no network but a loopback of its own, where root may do that."""
+    missing = [] if _die_with_parent() else ["death with the parent"]
+    if not _leave_network():
+        return [*missing, "network namespace (connections are refused in Python only)"]
+    _raise_loopback()
+    return missing
+
+
+def _raise_loopback() -> None:
+    """Switch the loopback of a new network namespace on."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = struct.pack("16sH14x", b"lo", _IFF_UP)
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, request)
 
 
 def _libc() -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moelint.runtime_probe import discover
+from moelint.runtime_probe import discover, ranks
 from moelint.runtime_probe.records import Job, Measurement, Unit
 
 PACKAGES = {"sglang": ("srt/models", "srt/layers"), "transformers": ("models",)}
@@ -36,6 +36,9 @@ class Choice:
     dtype: str = "float32"
     unit_seconds: float = 180.0
     only: str = ""
+    world: int = 1
+    launcher: str = ""
+    backend: str = ""
 
 
 def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> list[Job]:
@@ -43,6 +46,8 @@ def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> 
     if not target.exists():
         raise PlanError(f"{target}: no such file or folder")
     framework, root = resolve(target, choice.framework)
+    if choice.world > 1 and framework not in ranks.FRAMEWORKS:
+        raise PlanError(f"{target}: blocks of {framework} are not measured on several ranks")
     units = _units(framework, root, target)
     words = choice.classes
     wanted = [unit for unit in units if not words or any(word in unit.key for word in words)]
@@ -65,6 +70,9 @@ def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> 
             dtype=choice.dtype,
             only=choice.only,
             unit_seconds=choice.unit_seconds,
+            world=choice.world,
+            launcher=choice.launcher,
+            backend=choice.backend,
         )
         for platform in choice.platforms or _platforms(framework, choice.device)
     ]

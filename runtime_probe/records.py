@@ -49,6 +49,12 @@ class Job:
     among: tuple[dict[str, Any], ...] = ()
     """Run just configurations that have all the values of one of these."""
     unit_seconds: float = 120.0
+    world: int = 1
+    """How many ranks run the block together."""
+    launcher: str = ""
+    """`threads` or `torchrun`; empty with one rank."""
+    backend: str = ""
+    """`gloo` or `nccl` with torchrun."""
 
     def as_dict(self) -> dict[str, Any]:
         """The job as JSON can hold it."""
@@ -76,6 +82,19 @@ class Weights:
     """The routed weight at factor 1."""
     spread: float | None = None
     """Largest distance of a token's exponent from the mean of all tokens."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one rank has of the output, in units of its own tokens."""
+
+    rank: int
+    routed: dict[str, float | None]
+    """By factor value: the summed weight of the routed part."""
+    shared: dict[str, float | None]
+    routed_from: tuple[float, ...] = ()
+    """At the lowest factor: how much of it the experts on each rank put in."""
+    shared_from: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +132,11 @@ class Measurement:
     seed: int = 0
     seconds: float = 0.0
     static_verdict: str | None = None
+    world: int = 1
+    launcher: str = ""
+    backend: str = ""
+    shares: tuple[Share, ...] = ()
+    """With several ranks: what each of them has. `measured` is then the rank that is furthest off."""
 
     @property
     def cell(self) -> str:
@@ -127,6 +151,7 @@ class Measurement:
         raw["emulations"] = list(raw.pop("emulated"))
         raw["emulated"] = bool(raw["emulations"])
         raw["notes"] = list(raw["notes"])
+        raw["shares"] = list(raw["shares"])
         return raw
 
     @classmethod
@@ -137,12 +162,18 @@ class Measurement:
         values["emulated"] = tuple(raw["emulations"])
         values["notes"] = tuple(raw["notes"])
         values["expected"] = Expected(**raw["expected"]) if raw["expected"] else None
+        values["shares"] = tuple(map(_share, raw.get("shares", ())))
         values["measured"] = Weights(**raw["measured"]) if raw["measured"] else None
         if raw["verdict"] not in VERDICTS or raw["grade"] not in GRADES:
             raise ValueError(f"unknown verdict {raw['verdict']!r} or grade {raw['grade']!r}")
         if not isinstance(raw["configuration"], dict):
             raise ValueError("configuration is no table")
         return cls(**values)
+
+
+def _share(raw: dict[str, Any]) -> Share:
+    lists = {name: tuple(raw[name]) for name in ("routed_from", "shared_from")}
+    return Share(**{**raw, **lists})
 
 
 def not_run(job: Job, unit: Unit, reason: str) -> Measurement:
@@ -152,9 +183,12 @@ def not_run(job: Job, unit: Unit, reason: str) -> Measurement:
         block=unit.block,
         line=unit.line,
         route="*",
-        configuration={"platform": job.platform},
+        configuration={"platform": job.platform, **({"world": job.world} if job.world > 1 else {})},
         device=job.device,
         verdict=NOT_RUN,
         reason=reason,
         seed=job.seed,
+        world=job.world,
+        launcher=job.launcher,
+        backend=job.backend,
     )

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
+from moelint.runtime_probe.ranks import launch
 from moelint.runtime_probe.records import Job, Measurement, not_run
 
 BOOT = Path(__file__).with_name("boot.py")
@@ -93,26 +94,34 @@ class _Child:
         self.current: str | None = None
         self.finished: set[str] = set()
         self.output: deque[str] = deque(maxlen=_TAIL)
-        self._records: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in _end
+        self._folder = tempfile.TemporaryDirectory(prefix="moelint-child-", ignore_cleanup_errors=True)
+        records = Path(self._folder.name, "records")
+        self._records: IO[bytes] = records.open("w+b")
         self._read = 0
         self._rest = b""
-        self._folder = tempfile.TemporaryDirectory(prefix="moelint-child-", ignore_cleanup_errors=True)
-        descriptor = self._records.fileno()
         try:
             self._process = subprocess.Popen(
-                [python, "-s", str(BOOT), "child", str(descriptor), str(limits.memory_bytes)],
+                self._command(python, records),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder.name,
                 env=environment(self._folder.name, cache),
-                pass_fds=(descriptor,),
+                pass_fds=(self._records.fileno(),),
                 start_new_session=True,
             )
         except OSError as error:
             raise NoInterpreter(f"{python}: {error.strerror}") from None
         self._drain = threading.Thread(target=self._keep_tail, daemon=True)
         self._drain.start()
+
+    def _command(self, python: str, records: Path) -> list[str]:
+        """A child writes to the descriptor that it inherits; ranks, which torchrun starts, by the file's name."""
+        memory = self._limits.memory_bytes
+        if self._job.launcher == launch.TORCHRUN:
+            return launch.command(self._job, python, Path(self._folder.name), records, memory)
+        records.unlink()
+        return [python, "-s", str(BOOT), "child", str(self._records.fileno()), str(memory)]
 
     def watch(self, result: Result, progress: Progress | None, total: int, end: float) -> str:
         """Follow the child to its end; the cause of an early one, for the unit it was at."""
@@ -153,12 +162,12 @@ class _Child:
                 elif kind == "cell":
                     result.measurements.append(Measurement.from_dict(record["cell"]))
             if over:
-                return fatal or self._how_it_ended()
+                return fatal or self._explained(self._how_it_ended())
             if time.monotonic() > end:
                 self.current = None
                 return f"time budget of {self._limits.total_seconds:g} s for the job"
             if time.monotonic() > deadline:
-                return f"time limit of {self._job.unit_seconds:g} s; the child had to be killed"
+                return self._explained(f"time limit of {self._job.unit_seconds:g} s; the child had to be killed")
             if self._resident() > self._limits.memory_bytes:
                 return f"memory limit of {self._limits.memory_bytes >> 20} MiB; the child had to be killed"
             time.sleep(_PERIOD)
@@ -192,6 +201,13 @@ class _Child:
         if code < 0:
             return f"the child was ended by {signal.Signals(-code).name}"
         return f"the child exited with code {code} on its own"
+
+    def _explained(self, ending: str) -> str:
+        """With several processes: which rank it was."""
+        if self._job.launcher != launch.TORCHRUN:
+            return ending
+        self._drain.join(timeout=2 * _PERIOD)
+        return launch.how_it_ended(self.output, Path(self._folder.name), self._job.world, ending)
 
     def _keep_tail(self) -> None:
         assert self._process.stdout is not None

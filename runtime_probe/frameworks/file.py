@@ -25,11 +25,11 @@ from moelint.runtime_probe.records import FORCED, NOT_RUN, REFUSED, VIOLATES, Ex
 _FACTOR = re.compile(r"^(RSF|(MOE_)?ROUT\w*_SCAL\w*|ROUTE_SCALE)$")
 
 
-class _Handed:
+class Handed:
     """What `main()` gave to `report`."""
 
     def __init__(self) -> None:
-        self.function: Callable[[], Any] | None = None
+        self.function: Callable[..., Any] | None = None
         self.wants: dict[str, Any] = {}
 
 
@@ -47,16 +47,16 @@ class FileTargets:
         """One cell: the block that the file's `main()` reports on."""
         started = time.monotonic()
         path = Path(self._job.root) / unit.path
-        bench, own = _factor_home(path)
+        bench, own = factor_home(path)
         rows: dict[float, tuple[list[float], list[float]]] = {}
         wants: dict[float, tuple[float | None, float | None]] = {}
         emit = _Emit(self._job, unit, started)
         for factor in (1.0,) if own is None else dict.fromkeys((1.0, *self._job.factors, own)):
-            with _handed_over(path, bench, factor) as handed:
+            with handed_over(path, bench, factor) as handed:
                 if handed.function is None:
                     yield emit(NOT_RUN, "main() handed nothing to report()")
                     return
-                wants[factor] = _wanted(handed, bench, factor)
+                wants[factor] = wanted(handed, bench, factor)
                 if "torch" in sys.modules:
                     sys.modules["torch"].manual_seed(self._job.seed)
                 try:
@@ -135,7 +135,7 @@ def _wanted_exponent(wants: dict[float, tuple[float | None, float | None]]) -> f
     return round(measure.exponent(values) or 0.0, 6) if len(values) > 1 else None
 
 
-def _factor_home(path: Path) -> tuple[types.ModuleType | None, float | None]:
+def factor_home(path: Path) -> tuple[types.ModuleType | None, float | None]:
     """The module that the file's `report` comes from, None for the file itself; and the factor's own value."""
     namespace = _execute(path)
     home = sys.modules.get(getattr(namespace.get("report"), "__module__", ""))
@@ -151,9 +151,9 @@ def _execute(path: Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _handed_over(path: Path, bench: types.ModuleType | None, factor: float) -> Iterator[_Handed]:
+def handed_over(path: Path, bench: types.ModuleType | None, factor: float) -> Iterator[Handed]:
     """Run the file with this factor, which stays in force while the context is open, and catch what it hands over."""
-    handed = _Handed()
+    handed = Handed()
 
     def report(function: Callable[[], Any], *positional: Any, **wants: Any) -> dict[str, Any]:
         handed.function = function
@@ -179,7 +179,7 @@ def _handed_over(path: Path, bench: types.ModuleType | None, factor: float) -> I
             vars(bench).update(saved)
 
 
-def _wanted(handed: _Handed, bench: types.ModuleType | None, factor: float) -> tuple[float | None, float | None]:
+def wanted(handed: Handed, bench: types.ModuleType | None, factor: float) -> tuple[float | None, float | None]:
     """What the file wants; what it leaves out is the policy: the factor once, the shared part whole."""
     defaults: dict[str, Any] = {"want_routed": factor, "want_shared": 1.0}
     if bench is not None:

@@ -35,7 +35,7 @@ from moelint.runtime_probe.tiny import EXPERTS, SOFTMAX, UNGROUPED
 
 PLATFORMS = ("cuda", "rocm", "hip", "cpu")
 _A2A = {"cuda": ("deepep",), "rocm": ("mori", "deepep"), "hip": ("deepep",), "cpu": ("deepep",)}
-_FUNCTIONAL = ("fused_moe", "fused_experts", "outplace_fused_experts", "inplace_fused_experts")
+FUNCTIONAL = ("fused_moe", "fused_experts", "outplace_fused_experts", "inplace_fused_experts")
 _SQRT = dict.fromkeys(["scoring_func", "score_function", "score_func"], "sqrtsoftplus")
 _ROUTERS: dict[str, dict[str, Any]] = {
     "unbiased": SOFTMAX | {"topk_method": "group_limited_greedy"},
@@ -188,7 +188,7 @@ class SGLang(Framework):
         """Functional experts, symmetric memory, and on demand a second stream and a graph being captured."""
         experts = getattr(block, "experts", None)
         factor = getattr(experts, "factor", None)
-        for name in _FUNCTIONAL:
+        for name in FUNCTIONAL:
             patch_modules(cls, name, partial(_functional, leaves, factor), stack, types.FunctionType)
         patch_modules(cls, "use_symmetric_memory", Inert, stack)
         if not force:

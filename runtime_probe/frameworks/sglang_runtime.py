@@ -37,7 +37,7 @@ class Runtime:
             }
             stack.enter_context(flags.override(**_known(values, type(flags).__struct_fields__)))
             stack.enter_context(context.get_resources().override(expert_location_metadata=types.SimpleNamespace()))
-            stack.enter_context(context.get_parallel().override(**_known(_parallel(ranks), self._parallel_fields())))
+            stack.enter_context(context.get_parallel().override(**_known(_parallel(ranks), parallel_fields(context))))
             moe = context.get_exec().moe
             stack.enter_context(moe.override(**_known({"enable_waterfill": waterfill}, moe._fields)))
             shared = _shared_experts(fused, waterfill)
@@ -45,9 +45,11 @@ class Runtime:
                 stack.enter_context(context.get_model().override(shared_experts=shared))
             yield
 
-    def _parallel_fields(self) -> Any:
-        fields = getattr(self._context, "_parallel_fields", None)
-        return fields() if fields is not None else self._context._PARALLEL_FIELDS
+
+def parallel_fields(context: Any) -> Any:
+    """The names that the release's parallel context has."""
+    fields = getattr(context, "_parallel_fields", None)
+    return fields() if fields is not None else context._PARALLEL_FIELDS
 
 
 def _parallel(ranks: int) -> dict[str, Any]:

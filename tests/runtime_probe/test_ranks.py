@@ -1,0 +1,197 @@
+"""Several ranks, as threads and as processes: the same numbers, and no rank that is lost holds up or spoils a run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moelint.runtime_probe import cli, runner
+from moelint.runtime_probe.ranks import launch
+from moelint.runtime_probe.ranks.judging import Had, judge
+from moelint.runtime_probe.ranks.world import Desynchronised, Stuck, Threads
+from moelint.runtime_probe.records import Expected, Job, Measurement, Unit
+
+TOY = """
+import os, signal, time, torch
+RSF = 2.5
+def report(function, want_routed=RSF, want_shared=1.0, base=1.0): ...
+def block(group):
+    out = torch.zeros(3, 4)
+    out[:, 0] = RSF / group.world_size
+    out[:, 1] = 1.0 / group.world_size
+    first = group.rank_in_group == 0
+    {body}
+def main():
+    return report(block, want_routed=RSF)
+"""
+BODIES = {
+    "once": "return group.all_reduce(out)",
+    "twice": "return group.all_reduce(group.all_reduce(out))",
+    "never": "return out",
+    "gathered": "return sum(group.all_gather(out, 0).chunk(group.world_size))",
+    "scattered": "return group.reduce_scatter_along_dim(torch.cat([out] * group.world_size), 0)",
+    "other": "return group.all_reduce(out * (1 + group.rank_in_group)) / (1 + group.rank_in_group)",
+    "killed": "print('going down', flush=True); first or os.kill(os.getpid(), signal.SIGKILL); return group.all_reduce(out)",
+    "hangs": "\\n    while not first: time.sleep(0.1)\\n    return group.all_reduce(out)",
+    "skips": "return out if first else group.all_reduce(out)",
+    "raises": "return group.all_reduce(out) if first else 1 / 0",
+}
+WRONG = {
+    "twice": ["rank 0: routed weight at factor 1 2, expected 1", "rank 1: routed weight at factor 1 2"],
+    "never": ["rank 0: routed weight at factor 1 0.5, expected 1"],
+    "other": ["rank 0: routed weight at factor 1 1.5, expected 1", "rank 1: routed weight at factor 1 0.75"],
+}
+
+
+def probed(folder: Path, names: list[str], launcher: str, seconds: float = 60.0) -> dict[str, Measurement]:
+    """Probe toys on two ranks."""
+    for name in names:
+        body = BODIES[name].replace("\\n", "\n")
+        (folder / f"{name}.py").write_text(TOY.format(body=body))
+    backend = "gloo" if launcher == "torchrun" else ""
+    units = tuple(Unit(f"{name}.py", name) for name in names)
+    job = Job(
+        "file", str(folder), "cpu", "cpu", units, unit_seconds=seconds, world=2, launcher=launcher, backend=backend
+    )
+    found = runner.run(job, limits=runner.Limits(grace_seconds=20.0)).measurements
+    assert len(found) == len(names)
+    return {one.block: one for one in found}
+
+
+def numbers(one: Measurement) -> Any:
+    return one.verdict, one.reason, one.measured, one.shares, one.cell
+
+
+def test_threads_and_processes_measure_the_same(tmp_path: Path) -> None:
+    names = ["once", "twice", "never", "gathered", "scattered", "other"]
+    threads, processes = (probed(tmp_path, names, launcher) for launcher in ("threads", "torchrun"))
+    for name in names:
+        one = threads[name]
+        assert numbers(one) == numbers(processes[name])
+        assert (one.world, one.launcher, one.backend) == (2, "threads", "")
+        assert (processes[name].launcher, processes[name].backend) == ("torchrun", "gloo")
+        assert one.verdict == ("violates" if name in WRONG else "matches"), one.reason
+        assert all(part in one.reason for part in WRONG.get(name, []))
+        assert Measurement.from_dict(one.as_dict()) == one
+
+
+@pytest.mark.parametrize(
+    ("launcher", "name", "reason"),
+    [
+        ("threads", "killed", "the child was ended by SIGKILL"),
+        ("threads", "hangs", "time limit of 4 s; rank 1 hangs after 0 collectives"),
+        ("threads", "skips", "rank 1 waits in all_reduce(3, 4), and nobody else comes"),
+        ("threads", "raises", "ZeroDivisionError"),
+        ("torchrun", "killed", "rank 1 was ended by signal 9; its log: going down"),
+        ("torchrun", "hangs", "rank 1 did not come to all_reduce, where the others wait"),
+    ],
+)
+def test_a_lost_rank_is_named_and_the_next_class_runs(launcher: str, name: str, reason: str, tmp_path: Path) -> None:
+    started = time.monotonic()
+    found = probed(tmp_path, [name, "once"], launcher, seconds=4.0 if launcher == "threads" else 12.0)
+    assert time.monotonic() - started < 120
+    assert found[name].verdict == "not-run"
+    assert reason in found[name].reason
+    assert found["once"].verdict == "matches", found["once"].reason
+
+
+def meet(size: int, *tasks: Any) -> dict[int, Any]:
+    import contextlib
+
+    world = Threads(size)
+    entered: list[int] = []
+
+    @contextlib.contextmanager
+    def as_rank(rank: int) -> Any:
+        entered.append(rank)
+        yield
+        assert entered.pop() == rank, "another rank ran in between"
+
+    return world.run(
+        {rank: (lambda task=task, rank=rank: task(world, rank)) for rank, task in enumerate(tasks)}, as_rank
+    )
+
+
+def test_only_one_rank_runs_at_a_time_and_groups_meet_by_themselves() -> None:
+    torch = pytest.importorskip("torch")
+
+    def task(world: Threads, rank: int) -> Any:
+        pair = (0, 1) if rank < 2 else (2, 3)
+        value = torch.tensor([float(rank + 1)])
+        first = world.all_reduce(rank, pair, value)
+        swapped = world.all_to_all(rank, (0, 1, 2, 3), [value * 10 + other for other in range(4)])
+        return [float(first), [float(one) for one in swapped]]
+
+    found = meet(4, *[task] * 4)
+    assert [one[0] for one in found.values()] == [3.0, 3.0, 7.0, 7.0]
+    assert found[2][1] == [12.0, 22.0, 32.0, 42.0]
+    assert threading.active_count() == 1
+
+
+def test_ranks_in_different_collectives_are_told_apart() -> None:
+    torch = pytest.importorskip("torch")
+    value = torch.zeros(2)
+    with pytest.raises(Desynchronised, match=r"rank 1 enters all_gather\(2,\), others of \(0, 1\) all_reduce\(2,\)"):
+        meet(2, lambda w, r: w.all_reduce(r, (0, 1), value), lambda w, r: w.all_gather(r, (0, 1), value))
+
+
+def test_a_rank_that_exits_is_lost() -> None:
+    def leave(*_: Any) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(Stuck, match="rank 1 ended with SystemExit: 3"):
+        meet(2, lambda *_: None, leave)
+
+
+def test_the_rank_that_is_off_is_shown() -> None:
+    right = {factor: [factor / 2, factor / 2] for factor in (1.0, 1.5, 2.5)}
+    wrong = {factor: [factor, factor / 2] for factor in (1.0, 1.5, 2.5)}
+    one = {factor: [0.5, 0.5] for factor in (1.0, 1.5, 2.5)}
+    expected = Expected(1.0, 0.0, 1.0, 1.0)
+    judged = judge([Had(0, right, one), Had(1, wrong, one)], expected, (1.5, 2.5), 1e-3)
+    assert (judged.verdict, judged.reason) == ("violates", "rank 1: routed weight at factor 1 1.5, expected 1")
+    assert judged.measured.baseline == 1.5
+    assert judged.shares[1].routed_from == (1.0, 0.5)
+    assert judge([Had(0, right, one)], expected, (1.5, 2.5), 1e-3).verdict == "matches"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--world", "0"], "--world 0: from 1 to 32 ranks"),
+        (["--world", "33"], "--world 33: from 1 to 32 ranks"),
+        (["--launcher", "torchrun"], "--launcher and --backend need --world 2 or more"),
+        (["--world", "2", "--backend", "gloo"], "--backend gloo needs --launcher torchrun"),
+        (["--world", "2", "--launcher", "torchrun", "--backend", "nccl"], "--backend nccl needs --device cuda"),
+    ],
+)
+def test_what_does_not_go_together_is_said(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "toy.py").write_text("")
+    assert cli.main([str(tmp_path), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_blocks_without_an_adapter_for_ranks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "transformers" / "models").mkdir(parents=True)
+    assert cli.main([str(tmp_path / "transformers"), "--world", "2"]) == 2
+    assert "blocks of transformers are not measured on several ranks" in capsys.readouterr().err
+
+
+def test_the_first_failure_that_torchrun_names_is_the_cause(tmp_path: Path) -> None:
+    output = [
+        "[rank1]:something went wrong",
+        "Root Cause (first observed failure):",
+        "[0]:",
+        "  rank      : 1 (local_rank: 1)",
+        "  exitcode  : -11 (pid: 7)",
+    ]
+    assert (
+        launch.how_it_ended(output, tmp_path, 2, "x") == "rank 1 was ended by signal 11; its log: something went wrong"
+    )
+    assert launch.how_it_ended([], tmp_path, 2, "the time is over") == "the time is over"
