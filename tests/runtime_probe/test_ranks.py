@@ -16,7 +16,7 @@ from moelint.runtime_probe.ranks.world import Desynchronised, Stuck, Threads
 from moelint.runtime_probe.records import Expected, Job, Measurement, Unit
 
 TOY = """
-import os, signal, time, torch
+import os, time, torch
 RSF = 2.5
 def report(function, want_routed=RSF, want_shared=1.0, base=1.0): ...
 def block(group):
@@ -35,7 +35,7 @@ BODIES = {
     "gathered": "return sum(group.all_gather(out, 0).chunk(group.world_size))",
     "scattered": "return group.reduce_scatter_along_dim(torch.cat([out] * group.world_size), 0)",
     "other": "return group.all_reduce(out * (1 + group.rank_in_group)) / (1 + group.rank_in_group)",
-    "killed": "print('going down', flush=True); first or os.kill(os.getpid(), signal.SIGKILL); return group.all_reduce(out)",
+    "killed": "print('going down', flush=True)\\n    if not first: os.kill(os.getpid(), 9)\\n    return group.all_reduce(out)",
     "hangs": "\\n    while not first: time.sleep(0.1)\\n    return group.all_reduce(out)",
     "skips": "return out if first else group.all_reduce(out)",
     "raises": "return group.all_reduce(out) if first else 1 / 0",
@@ -79,23 +79,28 @@ def test_threads_and_processes_measure_the_same(tmp_path: Path) -> None:
         assert Measurement.from_dict(one.as_dict()) == one
 
 
-@pytest.mark.parametrize(
-    ("launcher", "name", "reason"),
-    [
-        ("threads", "killed", "the child was ended by SIGKILL"),
-        ("threads", "hangs", "time limit of 4 s; rank 1 hangs after 0 collectives"),
-        ("threads", "skips", "rank 1 waits in all_reduce(3, 4), and nobody else comes"),
-        ("threads", "raises", "ZeroDivisionError"),
-        ("torchrun", "killed", "rank 1 was ended by signal 9; its log: going down"),
-        ("torchrun", "hangs", "rank 1 did not come to all_reduce, where the others wait"),
-    ],
-)
-def test_a_lost_rank_is_named_and_the_next_class_runs(launcher: str, name: str, reason: str, tmp_path: Path) -> None:
+LOST = {
+    "threads": {
+        "killed": "the child was ended by SIGKILL",
+        "hangs": "time limit of 8 s; rank 1 hangs after 0 collectives",
+        "skips": "rank 1 waits in all_reduce(3, 4), and nobody else comes",
+        "raises": "ZeroDivisionError",
+    },
+    "torchrun": {
+        "killed": "rank 1 was ended by signal 9; its log: going down",
+        "hangs": "rank 1 did not come to all_reduce, where the others wait",
+    },
+}
+
+
+@pytest.mark.parametrize("launcher", LOST)
+def test_lost_ranks_are_named_and_the_other_classes_run(launcher: str, tmp_path: Path) -> None:
     started = time.monotonic()
-    found = probed(tmp_path, [name, "once"], launcher, seconds=4.0 if launcher == "threads" else 12.0)
-    assert time.monotonic() - started < 120
-    assert found[name].verdict == "not-run"
-    assert reason in found[name].reason
+    found = probed(tmp_path, [*LOST[launcher], "once"], launcher, seconds=8.0 if launcher == "threads" else 12.0)
+    assert time.monotonic() - started < 240
+    for name, reason in LOST[launcher].items():
+        assert found[name].verdict == "not-run"
+        assert reason in found[name].reason
     assert found["once"].verdict == "matches", found["once"].reason
 
 
