@@ -24,4 +24,11 @@ def main(argv: Sequence[str]) -> int:
 
 def loopback() -> dict[str, str]:
     """Variables that keep gloo and NCCL on this machine. NVLink multicast is left off."""
-    return {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0", "NCCL_IB_DISABLE": "1"}
+    return {
+        "GLOO_SOCKET_IFNAME": "lo",
+        "NCCL_SOCKET_IFNAME": "lo",
+        "NCCL_IB_DISABLE": "1",
+        "NCCL_NVLS_ENABLE": "0",
+        "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+        "NVSHMEM_DISABLE_NVLS": "1",
+    }

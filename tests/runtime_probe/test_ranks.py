@@ -35,7 +35,7 @@ BODIES = {
     "gathered": "return sum(group.all_gather(out, 0).chunk(group.world_size))",
     "scattered": "return group.reduce_scatter_along_dim(torch.cat([out] * group.world_size), 0)",
     "other": "return group.all_reduce(out * (1 + group.rank_in_group)) / (1 + group.rank_in_group)",
-    "killed": "print('going down', flush=True)\\n    if not first: os.kill(os.getpid(), 9)\\n    return group.all_reduce(out)",
+    "killed": "print('down', flush=True)\\n    first or os.kill(os.getpid(), 9)\\n    return group.all_reduce(out)",
     "hangs": "\\n    while not first: time.sleep(0.1)\\n    return group.all_reduce(out)",
     "skips": "return out if first else group.all_reduce(out)",
     "raises": "return group.all_reduce(out) if first else 1 / 0",
@@ -87,7 +87,7 @@ LOST = {
         "raises": "ZeroDivisionError",
     },
     "torchrun": {
-        "killed": "rank 1 was ended by signal 9; its log: going down",
+        "killed": "rank 1 was ended by signal 9; its log: down",
         "hangs": "rank 1 did not come to all_reduce, where the others wait",
     },
 }
