@@ -53,8 +53,8 @@ class Profile:
     """Routers without such a record -> their attribute that is the answer itself, for fixes."""
     weight_arguments: dict[str, str] = field(default_factory=dict)
     """Keywords of the helper for a slot's weight -> what it is given, `factor` or `answer`, for fixes."""
-    wish_holders: frozenset[str] = frozenset()
-    """Those of the constructors whose objects have the experts' wish, for fixes."""
+    wish_holders: dict[str, str] = field(default_factory=dict)
+    """Constructors of experts -> the attribute of their objects that holds the experts' wish, for fixes."""
     config_objects: frozenset[str] = frozenset()
     """Router configuration records, which must not be rebuilt with the factor and without the flag."""
     slot_sinks: dict[str, tuple[str, ...]] = field(default_factory=dict)

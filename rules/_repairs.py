@@ -76,6 +76,8 @@ class _Search:
         formula = self._guards.formula(node, function)
         if not self._decides(formula):
             return True
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, (ast.Name, ast.Attribute)):
+            return self.look(node.operand, function)
         if isinstance(node, ast.Name):
             binder = self._guards.holders.binder(node.id, function)
             if binder is not None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import AnswerGiven
 from moelint.linter.analysis.guards import ANSWER, QUANT, WISH
 from moelint.linter.diagram import FALSE, TRUE
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._sites import explain, guards_of, helper_name
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 
 class AnswerDecided(Rule):
@@ -68,6 +73,7 @@ class AnswerDecided(Rule):
                         event.qualname,
                         ((event.value, "this value"), *explain(event)),
                         statement=event.statement,
+                        repair=partial(_repair, event, module),
                     )
 
 
@@ -102,3 +108,9 @@ def _is_default(event: AnswerGiven, module: Module) -> bool:
         for cls in module.ancestry(event.function.cls)
         for value in cls.attributes.get(event.name, ())
     )
+
+
+def _repair(event: AnswerGiven, module: Module) -> Repair | None:
+    from moelint.rules._slot_repairs import answer_from_helper
+
+    return answer_from_helper(event, module)

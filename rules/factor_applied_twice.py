@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import Scale
 from moelint.linter.analysis.module import Function, Module, bindings, dotted_name, statements, terminal_name
@@ -11,6 +13,10 @@ from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._sites import guards_of, scales
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
+
 
 _SAME_DATA = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "to", "type", "float", "half", "bfloat16"}
@@ -88,8 +94,25 @@ def _pairs(module: Module, function: Function, events: list[Scale]) -> Iterator[
                     second.qualname,
                     ((first.node, "the first multiply"),),
                     statement=second.statement,
+                    repair=partial(_without, second),
                 )
                 break
+
+
+def _without(second: Scale) -> Repair | None:
+    """Drops the second multiply. Unsafe: it may be the first one that should go."""
+    from moelint.linter.repair import Remove, Repair, Replace
+
+    statement, node = second.statement, second.node
+    if (
+        second.in_place
+        and not second.form.endswith("=)")
+        and (isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.Expr) and statement.value is node))
+    ):
+        return Repair("Drop this multiply", (Remove(statement),), False)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and second.scaled in (node.left, node.right):
+        return Repair("Drop this multiply", (Replace(node, ast.unparse(second.scaled)),), False)
+    return None
 
 
 def _spelling(event: Scale, module: Module) -> set[str]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import FlagSet, Handed
 from moelint.linter.rule import Draft, Module, Rule, terminal_name
 from moelint.rules._sites import explain
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 
 class FoldFlagMissing(Rule):
@@ -77,6 +82,7 @@ class FoldFlagMissing(Rule):
                 event.qualname,
                 explain(event),
                 statement=event.statement,
+                repair=partial(_repair, event, module),
             )
 
 
@@ -97,3 +103,9 @@ def _builds_experts(statement: ast.stmt, module: Module) -> bool:
     """`self.experts = ...`: a record that carries the factor elsewhere cannot rely on a fold."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     return any(terminal_name(target) in module.profile.experts for target in targets)
+
+
+def _repair(event: Handed, module: Module) -> Repair | None:
+    from moelint.rules._wish import wish_for_missing
+
+    return wish_for_missing(event, module)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import Event, Guard
 from moelint.linter.analysis.guards import QUANT, WISH
 from moelint.linter.rule import Draft, Module, Rule
-from moelint.rules._repairs import ask_in_guards
 from moelint.rules._sites import Decision, decided_at, explain, handed_over, helper_name, is_router_value, scales
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 
 class GuardNotAsking(Rule):
@@ -75,7 +78,7 @@ class GuardNotAsking(Rule):
                 event.qualname,
                 explain(event, decision),
                 statement=event.statement,
-                repair=partial(ask_in_guards, guards, module),
+                repair=partial(_repair, guards, module),
             )
 
 
@@ -85,3 +88,9 @@ def _sites(module: Module) -> Iterable[tuple[Event, tuple[Guard, ...], str]]:
     for handed in handed_over(module):
         if handed.choice:
             yield handed, handed.choice, f"`{handed.callee}` gets the routed scaling factor"
+
+
+def _repair(guards: tuple[Guard, ...], module: Module) -> Repair | None:
+    from moelint.rules._repairs import ask_in_guards
+
+    return ask_in_guards(guards, module)

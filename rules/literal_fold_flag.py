@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import FlagSet
 from moelint.linter.analysis.guards import WISH
@@ -11,6 +13,9 @@ from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._self_applied import keeps_factor_to_itself
 from moelint.rules._sites import Decision, explain, guards_of
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 
 class LiteralFoldFlag(Rule):
@@ -75,6 +80,7 @@ class LiteralFoldFlag(Rule):
                 explain(event),
                 severity,
                 event.statement,
+                partial(_repair, event, module),
             )
 
 
@@ -83,3 +89,9 @@ def _under_wish(event: FlagSet, module: Module) -> bool:
     guards = guards_of(module)
     decision = Decision(event.guards, module)
     return decision.node != TRUE and guards.diagrams.implies(decision.node, guards.diagrams.literal(WISH))
+
+
+def _repair(event: FlagSet, module: Module) -> Repair | None:
+    from moelint.rules._wish import wish_for_literal
+
+    return wish_for_literal(event, module)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import SlotWrite
 from moelint.linter.analysis.module import Function, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._sites import Related, explain, guards_of, provenance, weight_helper_name
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 
 class SlotWeightDecided(Rule):
@@ -84,6 +89,7 @@ class SlotWeightDecided(Rule):
                 event.qualname,
                 tuple(dict.fromkeys(related)),
                 statement=event.statement,
+                repair=partial(_repair, event, module),
             )
 
 
@@ -172,3 +178,9 @@ def _neighbours(event: SlotWrite) -> Related:
         return ()
     following = body[position + 1]
     return ((following.test, "the next step divides by the sum"),) if isinstance(following, ast.If) else ()
+
+
+def _repair(event: SlotWrite, module: Module) -> Repair | None:
+    from moelint.rules._slot_repairs import weight_from_helper
+
+    return weight_from_helper(event, module)

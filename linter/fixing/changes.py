@@ -29,7 +29,9 @@ class Changes(cst.CSTTransformer):
 
     def replace(self, node: cst.BaseExpression, text: str) -> None:
         """Put the expression `text` in place of `node`, in its parentheses."""
-        new = cst.parse_expression(text)
+        new = cst.parse_expression(text).visit(_Absolute())
+        if not isinstance(new, cst.BaseExpression):
+            raise CannotWrite
         if not isinstance(new, _FITS_ANYWHERE) and not isinstance(node, _TAKES_TESTS) and not node.lpar:
             new = new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         self._expressions[node] = new
@@ -78,6 +80,15 @@ class Changes(cst.CSTTransformer):
             self._open -= len(gone)
             return _without(updated_node, gone) if gone else updated_node
         return updated_node
+
+
+class _Absolute(cst.CSTTransformer):
+    """Lines inside of parentheses are indented as they say, wherever they are put."""
+
+    def leave_ParenthesizedWhitespace(
+        self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
+    ) -> cst.ParenthesizedWhitespace:
+        return updated_node.with_changes(indent=False)
 
 
 def _in_place(new: cst.BaseExpression, old: cst.CSTNode) -> cst.BaseExpression:

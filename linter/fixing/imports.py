@@ -13,7 +13,7 @@ from moelint.linter.fixing.changes import CannotWrite
 if TYPE_CHECKING:
     from moelint.linter.repair import NeedName
 
-_WIDTH = 88
+WIDTH = 88
 """A line of imports that would be longer is broken, as the formatters of the field have it."""
 
 
@@ -60,7 +60,7 @@ def _extended(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
     text = f"from {source} import {', '.join(texts)}"
     if statement.lpar is not None:
         text = f"from {source} import ({', '.join(texts)})"
-    if len(text) > _WIDTH:
+    if len(text) > WIDTH:
         lines = "".join(f"    {part},\n" for part in texts)
         text = f"from {source} import (\n{lines})"
     line = cst.parse_statement(text)

@@ -10,7 +10,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from moelint.linter.decoding import to_utf8
 from moelint.linter.fixing.changes import CannotWrite, Changes
-from moelint.linter.fixing.imports import with_name
+from moelint.linter.fixing.imports import WIDTH, with_name
 from moelint.linter.fixing.text import Text
 from moelint.linter.model import Fix
 from moelint.linter.repair import GiveKeyword, InsertAfter, NeedName, Remove, Replace
@@ -61,13 +61,29 @@ class Rewriter:
 
     def _plan(self, step: Step, changes: Changes) -> None:
         if isinstance(step, Replace):
-            changes.replace(self._expression(step.node), step.text)
+            changes.replace(self._expression(step.node), self._fitted(step))
         elif isinstance(step, GiveKeyword):
             changes.give_keyword(self._expression(step.call), step.name, step.text)
         elif isinstance(step, InsertAfter):
-            changes.insert_after(self._statement(step.statement), step.text)
+            changes.insert_after(self._statement(step.statement), self._statement_text(step))
         elif isinstance(step, Remove):
             changes.remove(self._statement(step.statement))
+
+    def _fitted(self, step: Replace) -> str:
+        """The new expression; a call that would make its line too long gets a line for each argument."""
+        start, end = self._span(step.node)
+        line_start = self._text.plain.rfind("\n", 0, start) + 1
+        line = self._text.plain[line_start:].split("\n", 1)[0]
+        rest = self._text.plain[end:].split("\n", 1)[0].split("  #")[0]
+        indent = line[: len(line) - len(line.lstrip())]
+        return step.text if start - line_start + len(step.text) + len(rest) <= WIDTH else broken(step.text, indent)
+
+    def _statement_text(self, step: InsertAfter) -> str:
+        column = self._source.region(step.statement).col - 1
+        target, equals, value = step.text.partition(" = ")
+        if column + len(step.text) <= WIDTH or not equals:
+            return step.text
+        return f"{target} = (\n{self._module.default_indent}{value}\n)"
 
     def _expression(self, node: ast.AST) -> cst.BaseExpression:
         found = self._expressions.get(self._span(node))
@@ -102,3 +118,14 @@ class Rewriter:
                 place = positions[node.body[0]]
                 span = starts[place.start.line] + place.start.column, starts[place.end.line] + place.end.column
                 self._statements[span] = node
+
+
+def broken(text: str, indent: str) -> str:
+    """A call of several arguments with a line for each of them, for a line that is indented so; other text as it is."""
+    call = ast.parse(text, mode="eval").body
+    if not isinstance(call, ast.Call) or len(call.args) + len(call.keywords) < 2:
+        return text
+    parts = [ast.unparse(argument) for argument in call.args]
+    parts += [f"{keyword.arg}={ast.unparse(keyword.value)}" for keyword in call.keywords]
+    lines = "".join(f"{indent}    {part},\n" for part in parts)
+    return f"{ast.unparse(call.func)}(\n{lines}{indent})"
