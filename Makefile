@@ -20,7 +20,7 @@ TREE ?= $(SAMPLE)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: lint test style types layers generated unit site typeview format generate bench costs exam clean
+.PHONY: lint test style types layers generated unit site typeview format generate bench costs exam clean bench-server
 
 # The sample tree is there to be complained about: findings are its success, silence (0) and errors (2) are not.
 lint: $(VENV)/.ready
@@ -77,6 +77,10 @@ generate: $(VENV)/.ready-dev
 # Speed against the peers, on TREE: make bench TREE=.releases/sglang-0.5.23 ARGS=--check
 bench: $(VENV)/.ready-bench
 	$(BIN)/python bench/compare.py --tree $(TREE) $(ARGS)
+
+# Speed of the language server against ruff's and pylint's: make bench-server FILE=path/to/deepseek_v2.py ARGS=--check
+bench-server: $(VENV)/.ready-bench
+	$(BIN)/python bench/server.py --file $(FILE) $(ARGS)
 
 # Which rules the time goes to, on TREE
 costs: $(VENV)/.ready

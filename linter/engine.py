@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from moelint.linter.repair import Repair
     from moelint.linter.rule import Draft, Rule
 
+    Parse = Callable[[str, bytes], ast.Module]
+    """From the path and the bytes, in UTF-8, to the tree; may raise SyntaxError, RecursionError and MemoryError."""
     Repaired = tuple[str, Region, str, Repair]
     """Code, region and message of a finding, and its repair."""
 
@@ -47,8 +49,9 @@ _SHALLOW = 30_000
 class Engine:
     """Checks files one after the other. Holds what the files share: rule classes and profiles."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, parse: Parse | None = None) -> None:
         self._plan = plan
+        self._parse = parse or _parse_whole
         self._profiles: dict[str, Profile] = {}
         self._classes: dict[str, type[Rule]] = {}
 
@@ -75,7 +78,7 @@ class Engine:
             return NOTHING
         try:
             data = to_utf8(data)
-            module = Module(Source(path, data), _parse(data), facts)
+            module = Module(Source(path, data), self._parse(path, data), facts)
         except SyntaxError as error:
             problem = "MOE-E002", error.lineno or 1, f"the file does not parse: {error.msg}", False
             return ((), (), (problem,), True)
@@ -90,7 +93,7 @@ class Engine:
         """What `rules` would repair in the file, with the rule and the place of each finding; of a file that cannot be
         analysed, nothing. `data` is in UTF-8."""
         try:
-            module = Module(Source(path, data), _parse(data), self._profile(profile))
+            module = Module(Source(path, data), parse(data), self._profile(profile))
         except (SyntaxError, RecursionError, MemoryError):
             return
         for rule in rules:
@@ -166,7 +169,11 @@ class Engine:
         return found
 
 
-def _parse(data: bytes) -> ast.Module:
+def _parse_whole(path: str, data: bytes) -> ast.Module:
+    return parse(data)
+
+
+def parse(data: bytes) -> ast.Module:
     """The syntax tree of a file in UTF-8; what the compiler warns about is none of our business. Raises SyntaxError."""
     text = data.decode("utf-8-sig")
     with warnings.catch_warnings():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from moelint.linter import baseline, config_file, registry, settings
 from moelint.linter.discovery import Excludes
-from moelint.linter.engine import Engine
+from moelint.linter.engine import Engine, parse
 from moelint.linter.errors import MoelintError
 from moelint.linter.plan import Plan
 from moelint.linter.prefilter import Prefilter
+from moelint.linter.server.reparse import Reparser
 
 NAMES = (config_file.OWN_NAME, config_file.SHARED_NAME)
 Stamps = tuple[tuple[str, int, int], ...]
@@ -21,10 +23,10 @@ _KEPT = 64
 class Project:
     """One configuration at work."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, parse: Callable[[str, bytes], ast.Module]) -> None:
         self.plan = plan
         self.prefilter = Prefilter(plan.rules, plan.profiles, plan.chooser())
-        self.engine = Engine(plan)
+        self.engine = Engine(plan, parse)
         self._excludes = Excludes(plan.exclude, plan.root)
         self.rules = {rule.code: rule for rule in registry.entries()} | {rule.code: rule for rule in plan.rules}
         profile = plan.settings.profile if plan.settings is not None else ""
@@ -50,6 +52,7 @@ class Projects:
         self.roots: tuple[str, ...] = ()
         self._complain = complain
         self._by_folder: dict[str, tuple[Stamps, Project]] = {}
+        self._reparser = Reparser(parse)
 
     def of(self, path: str) -> Project:
         """The project of a file, read anew if a file that decides about it was touched. A wrong configuration is
@@ -62,7 +65,7 @@ class Projects:
             project = self._shared(path) or self._made(path)
         except MoelintError as error:
             self._complain(str(error))
-            project = known[1] if known is not None else Project(Plan(self.root_of(path)))
+            project = known[1] if known is not None else self._project(Plan(self.root_of(path)))
         if len(self._by_folder) >= _KEPT:
             self._by_folder.clear()
         self._by_folder[folder] = (_stamps(folder, project), project)
@@ -72,6 +75,9 @@ class Projects:
         """The innermost workspace folder that holds a file, or its own folder."""
         inside = [root for root in self.roots if config_file.is_below(path, root)]
         return max(inside, key=len, default=os.path.dirname(path))
+
+    def _project(self, plan: Plan) -> Project:
+        return Project(plan, self._reparser.parse)
 
     def _shared(self, path: str) -> Project | None:
         """The project that another folder has for the same reasons."""
@@ -84,9 +90,9 @@ class Projects:
 
     def _made(self, path: str) -> Project:
         if config_file.find(path) is None:
-            return Project(Plan(self.root_of(path)))
+            return self._project(Plan(self.root_of(path)))
         found = settings.load(path)
-        project = Project(Plan(found.root, found))
+        project = self._project(Plan(found.root, found))
         _ = project.entries
         return project
 
