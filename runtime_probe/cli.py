@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moelint.runtime_probe import compare, emit, plan, ranks, report, runner
-from moelint.runtime_probe.records import Job, Measurement
+from moelint.runtime_probe import compare, coverage, emit, plan, ranks, report, runner, static
+from moelint.runtime_probe.records import Job, Measurement, Unit
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -24,16 +24,21 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         return _run(options, argv)
-    except (plan.PlanError, report.ReportError, runner.NoInterpreter) as error:
+    except (plan.PlanError, report.ReportError, static.StaticError, runner.NoInterpreter) as error:
         print(f"moelint: {error}", file=sys.stderr)
         return ERROR
 
 
 def _run(options: argparse.Namespace, argv: Sequence[str]) -> int:
+    if options.coverage and all(target.suffix == ".json" for target in options.targets):
+        _cover([unit for target in options.targets for unit in report.units(target)], options.targets)
+        return CLEAN
     old = report.read(options.compare) if options.compare else None
-    flagged = plan.flagged_by(options.from_report) if options.from_report else None
-    keep = None if flagged is None or options.all else flagged
-    jobs = [job for target in options.targets for job in plan.jobs(target, _choice(options), keep)]
+    routes = static.read(options.from_report) if options.from_report else None
+    flagged = plan.flagged_by(options.from_report) if options.from_report and routes is None else None
+    keep = None if options.all else routes.blocks() if routes is not None else flagged
+    choice = _choice(options, routes)
+    jobs = [job for target in options.targets for job in plan.jobs(target, choice, keep)]
     limits = runner.Limits(memory_bytes=options.memory << 20, total_seconds=options.budget)
     runs, measurements = [], []
     with _Progress(enabled=not options.no_progress) as progress:
@@ -44,13 +49,29 @@ def _run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             measurements += [one for one in result.measurements if options.route in one.route]
     if flagged is not None:
         measurements = plan.with_static(measurements, flagged)
+    judged = static.join(measurements, routes) if routes is not None else []
+    measurements = [one.one for one in judged] if routes is not None else measurements
     if options.json:
         report.write(report.assemble(runs, measurements, ["moelint", "probe", *argv]), options.json)
     if options.json != "-":
         print("\n".join(report.table(measurements, verbose=options.verbose)))
+    if routes is not None and options.json != "-":
+        print("\n".join(static.lines(judged, routes)))
+    if options.coverage and options.json != "-":
+        print("\n".join(coverage.lines(coverage.pairs(_units(jobs), measurements))))
     if options.emit_test:
         _emit(options.emit_test, options.emit_to, jobs, measurements)
-    return _verdict(measurements, old)
+    disagree = any(one.relation == static.DISAGREES for one in judged)
+    return max(_verdict(measurements, old), WRONG if disagree else CLEAN)
+
+
+def _cover(units: list[Unit], reports: Sequence[Path]) -> None:
+    measurements = [one for path in reports for one in report.read(path)]
+    print("\n".join(coverage.lines(coverage.pairs(units, measurements))))
+
+
+def _units(jobs: Sequence[Job]) -> list[Unit]:
+    return [unit for job in jobs for unit in job.units]
 
 
 def _verdict(measurements: list[Measurement], old: list[Measurement] | None) -> int:
@@ -94,10 +115,10 @@ def _ranks(options: argparse.Namespace) -> dict[str, Any]:
     return {"world": world, "launcher": launcher, "backend": backend}
 
 
-def _choice(options: argparse.Namespace) -> plan.Choice:
+def _choice(options: argparse.Namespace, routes: static.Routes | None) -> plan.Choice:
     return plan.Choice(
         classes=tuple(options.classes),
-        platforms=tuple(options.platform.split(",")) if options.platform else (),
+        platforms=_platforms(options, routes),
         device=options.device,
         framework=options.framework,
         factors=tuple(float(value) for value in options.factors.split(",")),
@@ -106,7 +127,17 @@ def _choice(options: argparse.Namespace) -> plan.Choice:
         unit_seconds=options.timeout,
         only=options.cell or options.emit_test or "",
         **_ranks(options),
+        edges=options.edges,
+        kernels=options.kernels,
+        asks=routes.asked() if routes is not None else (),
     )
+
+
+def _platforms(options: argparse.Namespace, routes: static.Routes | None) -> tuple[str, ...]:
+    """Those asked for; else those that wrong cells of the route analysis are about; else the framework's."""
+    if options.platform:
+        return tuple(options.platform.split(","))
+    return routes.platforms() if routes is not None and options.device == "cpu" else ()
 
 
 def _factors(text: str) -> str:
@@ -134,7 +165,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--route", default="", metavar="WORD", help="report only routes with WORD in them")
     add("--cell", metavar="CELL", help="only this cell, as named in the JSON report")
-    add("--from", dest="from_report", type=Path, metavar="FILE", help="only classes that a check --output json flags")
+    add(
+        "--from",
+        dest="from_report",
+        type=Path,
+        metavar="FILE",
+        help="only classes that a check --output json or routes --json flags",
+    )
     add("--all", action="store_true", help="with --from: every class, each with what check said of it")
     add("--framework", default="auto", choices=("auto", "file", *plan.PACKAGES))
     add(
@@ -155,6 +192,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--compare", type=Path, metavar="OLD.json", help="exit 1 only for what is worse than in an older report")
     add("--emit-test", metavar="CELL", help="write a pytest file that reproduces this cell")
     add("--emit-to", default=Path("test_moe_cell.py"), type=Path, metavar="FILE")
+    add("--kernels", action="store_true", help="compare the framework's own kernels with plain torch, not its blocks")
+    add("--edges", action="store_true", help="measure a factor of None, 0 and 1, no token and one token too")
+    add(
+        "--coverage",
+        action="store_true",
+        help="print how many (class, route) pairs were measured and why not the others; PATHs may be kept reports",
+    )
     add("--verbose", action="store_true", help="print the cells that match as well")
     add("--no-progress", action="store_true")
     return parser

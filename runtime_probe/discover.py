@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
+from moelint.runtime_probe.reading import PIPELINE, is_factor, is_route
 from moelint.runtime_probe.records import Unit
 
 _TOKEN = b"experts"
@@ -27,8 +28,10 @@ class _Class:
     bases: tuple[str, ...]
     makes_experts: bool
     has_router: bool
-    methods: frozenset[str]
+    methods: Mapping[str, frozenset[str]]
+    """Each method with the attributes of `self` that it names."""
     own_init: bool
+    names_factor: bool
 
 
 def blocks(root: Path, package: str = "", paths: Iterable[str] = (".",)) -> list[Unit]:
@@ -39,8 +42,30 @@ def blocks(root: Path, package: str = "", paths: Iterable[str] = (".",)) -> list
         for found in _classes(file, root, package):
             classes.setdefault(found.unit.block, []).append(found)
     everything = [one for group in classes.values() for one in group]
-    return sorted(
-        (one.unit for one in everything if _is_block(one, classes, set())), key=lambda unit: (unit.path, unit.line)
+    units = [_surveyed(one, classes) for one in everything if _is_block(one, classes, set())]
+    return sorted(units, key=lambda unit: (unit.path, unit.line))
+
+
+def _surveyed(one: _Class, classes: dict[str, list[_Class]]) -> Unit:
+    """The unit with its routes and whether it asks for the factor, over its ancestry."""
+    line = list(_ancestry(one, classes, set()))
+    methods: dict[str, frozenset[str]] = {}
+    for item in reversed(line):
+        methods.update(item.methods)
+    routes = [name for name in methods if is_route(name) and (name == "forward" or _to_experts(name, methods, set()))]
+    routes.sort(key=lambda name: (name != "forward", name))
+    if sum(name.startswith("op_") for name in methods) > 1:
+        routes.append(PIPELINE)
+    return replace(one.unit, routes=tuple(routes), reads_factor=any(item.names_factor for item in line))
+
+
+def _to_experts(name: str, methods: Mapping[str, frozenset[str]], seen: set[str]) -> bool:
+    """Whether a method names the routed experts, itself or in a method that it names."""
+    seen.add(name)
+    return any(
+        _EXPERTS.match(attribute)
+        or (attribute in methods and attribute not in seen and _to_experts(attribute, methods, seen))
+        for attribute in methods[name]
     )
 
 
@@ -74,9 +99,24 @@ def _read(node: ast.ClassDef, unit: Unit) -> _Class:
         bases=tuple(ast.unparse(base).rpartition(".")[2] for base in node.bases),
         makes_experts=any(_EXPERTS.match(name) for name in made),
         has_router=any(_ROUTER.search(name) for name in made),
-        methods=frozenset(methods),
+        methods={name: frozenset(_own_names(method)) for name, method in methods.items()},
         own_init="__init__" in methods,
+        names_factor=any(map(_asks_for_factor, ast.walk(node))),
     )
+
+
+def _own_names(method: ast.AST) -> Iterator[str]:
+    """The attributes of `self` that a method names."""
+    return (node.attr for node in ast.walk(method) if isinstance(node, ast.expr) and _is_own(node))
+
+
+def _asks_for_factor(node: ast.AST) -> bool:
+    """Whether a node reads the factor: as an attribute, by `getattr`, or as a parameter."""
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Load) and is_factor(node.attr)
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and is_factor(node.value)
+    return isinstance(node, ast.arg) and is_factor(node.arg)
 
 
 def _made_attributes(method: ast.AST) -> Iterator[str]:
@@ -97,7 +137,7 @@ def _is_block(one: _Class, classes: dict[str, list[_Class]], seen: set[str]) -> 
         any(item.makes_experts for item in line)
         and any(item.has_router for item in line)
         and any(_CALLED.match(name) for item in line for name in item.methods)
-        and (one.own_init or bool(one.methods & {"forward"}) or any(_CALLED.match(name) for name in one.methods))
+        and (one.own_init or any(map(_CALLED.match, one.methods)))
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
 
-from moelint.runtime_probe import measure, records
+from moelint.runtime_probe import edges, measure, records
 from moelint.runtime_probe.describe import describe
+from moelint.runtime_probe.edges import Edge
 from moelint.runtime_probe.fabricate import FabricatedCall
 from moelint.runtime_probe.frameworks.base import Configuration, Framework
 from moelint.runtime_probe.records import Expected, Job, Measurement, Unit, Weights
@@ -26,6 +28,7 @@ class Emitter:
         if job.dtype != "float32":
             self.configuration["dtype"] = job.dtype
         self.notes: tuple[str, ...] = ()
+        self.fields: dict[str, str] = {}
 
     def measured(
         self, route: str, grade: str, expected: Expected | None, measured: Weights | None, started: float
@@ -35,6 +38,35 @@ class Emitter:
         if expected is not None and measured is not None:
             verdict, reason = measure.judge(expected, measured, allowed)
         return self._make(route, grade, verdict, reason, started, expected, measured, allowed)
+
+    def judged(
+        self,
+        route: str,
+        verdict: str,
+        reason: str,
+        expected: Expected,
+        measured: Weights,
+        allowed: float,
+        started: float,
+    ) -> Measurement:
+        """A measurement whose verdict was found elsewhere."""
+        return self._make(route, records.REACHED, verdict, reason, started, expected, measured, allowed)
+
+    def at_edge(self, name: str) -> Emitter:
+        """An emitter for an edge of this configuration."""
+        found = copy.copy(self)
+        found.configuration = {**self.configuration, "edge": name}
+        return found
+
+    def edge(
+        self, route: str, edge: Edge, rows: tuple[list[float], list[float]], expected: Expected, started: float
+    ) -> Measurement:
+        """The measurement of an edge."""
+        allowed = measure.tolerance(self._job.dtype)
+        verdict, reason = edges.judge(edge, rows, expected, allowed)
+        return self._make(
+            route, records.REACHED, verdict, reason, started, expected, edges.weights(edge, rows), allowed
+        )
 
     def failed(self, route: str, grade: str, error: Exception, started: float) -> Measurement:
         """A cell that gave no numbers: refused by the target, or not run."""
@@ -78,4 +110,5 @@ class Emitter:
             tolerance=allowed,
             seed=self._job.seed,
             seconds=round(time.monotonic() - started, 3),
+            fields=self.fields,
         )

@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import importlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from moelint.runtime_probe import invoke, measure, reading
+from moelint.runtime_probe import edges, invoke, measure, reading
 from moelint.runtime_probe.build import Built, Recipe, build
 from moelint.runtime_probe.describe import describe
 from moelint.runtime_probe.emitter import Emitter, Inconclusive
 from moelint.runtime_probe.frameworks.base import Configuration, Framework
 from moelint.runtime_probe.measure import Rows
-from moelint.runtime_probe.records import FORCED, LATENT, UNREACHED, Expected, Job, Measurement, Unit, Weights
+from moelint.runtime_probe.records import FORCED, LATENT, REACHED, UNREACHED, Expected, Job, Measurement, Unit, Weights
 from moelint.runtime_probe.standins import Leaves
 from moelint.runtime_probe.tiny import HIDDEN, OVERLAYS, SHARED_CHANNEL, TOKENS
 
@@ -28,7 +28,7 @@ class Prepared:
 
     recipe: Recipe
     leaves: Leaves
-    blocks: dict[float, Built]
+    blocks: dict[float | None, Built]
     shared_ids: list[int]
     linear: set[tuple[str, ...]]
     """The chains of routes that put out twice as much when every leaf does, with this kind of router."""
@@ -56,6 +56,7 @@ class BlockProbe:
     def __init__(self, job: Job, framework: Framework) -> None:
         self._job, self._framework = job, framework
         self._dtype = getattr(torch, job.dtype)
+        self._routes: tuple[str, ...] = ()
 
     def about(self) -> dict[str, Any]:
         """Versions and fabrications, for the report."""
@@ -64,6 +65,7 @@ class BlockProbe:
     def measure(self, unit: Unit) -> Iterator[Measurement]:
         """All cells of the class. Raises what makes the class impossible to build."""
         cls: type = getattr(importlib.import_module(unit.module), unit.block)
+        self._routes = unit.routes
         reference = self._choose_overlay(cls)
         for configuration in self._framework.configurations(cls, reference.overlay):
             yield from self._cells(unit, cls, configuration, reference)
@@ -71,21 +73,25 @@ class BlockProbe:
             yield from self._latent(unit, cls, reference)
 
     def _choose_overlay(self, cls: type) -> Reference:
-        """The first configuration under which the block's own `forward` runs at all; the first of all if none does."""
+        """The first configuration in which the block's own `forward` runs; else the first in which it can be built."""
         entry = "forward" if "forward" in reading.routes(cls) else reading.routes(cls)[0]
         failures: list[str] = []
+        built: Reference | None = None
         for own_config in (True, False):
             for number, overlay in enumerate(OVERLAYS):
                 reference = Reference(dict(overlay), number, own_config)
                 try:
                     with self._framework.entered({}):
                         prepared = self._prepare(cls, {}, reference, (2.0,))
+                        built = built or reference
                         self._call(prepared, cls, 2.0, entry, force=False)
                     reference.passed_over = failures[0] if failures else ""
                     return reference
                 except Exception as error:
                     failures.append(describe(error))
-        return Reference({}, 0, False, failures[0])
+        best = built or Reference({}, 0, False)
+        best.passed_over = failures[0]
+        return best
 
     def _cells(
         self, unit: Unit, cls: type, configuration: Configuration, reference: Reference
@@ -104,9 +110,12 @@ class BlockProbe:
                 return
             remarks = self._framework.remarks(cls, prepared.blocks[1.0], configuration)
             emit.notes = (*_notes(prepared, reference), *remarks)
+            emit.fields = _fields(prepared.blocks[1.0].config, self._job.asks)
             seen: set[str] = set()
             for entry, force in self._entries(cls, configuration):
                 yield from self._entry(cls, prepared, entry, force, reference, emit, seen)
+            if self._job.edges and self._framework.has_edges(configuration):
+                yield from self._edges(cls, configuration, reference, emit)
 
     def _entries(self, cls: type, configuration: Configuration) -> list[tuple[str, bool]]:
         names = reading.routes(cls)
@@ -130,7 +139,8 @@ class BlockProbe:
         route = entry
         try:
             rows, has_shared, hits = self._rows(cls, prepared, entry, force)
-            route = " -> ".join(dict.fromkeys((entry, *(hit for hit in hits if "shared" not in hit))))
+            passed = [hit for hit in hits if "shared" not in hit or hit in self._routes]
+            route = " -> ".join(dict.fromkeys((entry, *passed)))
             reference.hits.update(hits, (entry,))
             if route in seen:
                 return
@@ -145,6 +155,35 @@ class BlockProbe:
         seen.add(route)
         expected = self._expected(prepared, has_shared, emit.configuration, measured, reference)
         yield emit.measured(route, grade, expected, measured, started)
+
+    def _edges(
+        self, cls: type, configuration: Configuration, reference: Reference, emit: Emitter
+    ) -> Iterator[Measurement]:
+        """The block's own `forward` at the ends of the ranges. Raises nothing: what the target raises is the answer."""
+        high = max(self._job.factors)
+        entry = self._entries(cls, configuration)[0][0]
+        for edge in edges.edges(TOKENS, high):
+            started = time.monotonic()
+            at = emit.at_edge(edge.name)
+            try:
+                prepared = self._prepare(cls, configuration, reference, (1.0, high, edge.factor))
+                plain, one, edged = (
+                    self._split(prepared, self._call(prepared, cls, factor, entry, force=False, count=count)[0])
+                    for factor, count in ((1.0, TOKENS), (1.0, 1), (edge.factor, edge.tokens))
+                )
+            except Exception as error:
+                yield at.failed(entry, REACHED, error, started)
+                continue
+            reads = prepared.blocks[high].reads_factor
+            base = (one if edge.tokens == 1 else plain)[0]
+            has_shared = bool(prepared.leaves.shared_called or prepared.shared_ids)
+            expected = Expected(
+                routed_exponent=None,
+                shared_exponent=None,
+                baseline=edges.acting(edge.factor, float(reads)) * sum(base) / len(base),
+                shared=1.0 if has_shared else None,
+            )
+            yield at.edge(entry, edge, edged, expected, started)
 
     def _expected(
         self,
@@ -166,7 +205,7 @@ class BlockProbe:
         )
 
     def _prepare(
-        self, cls: type, configuration: Configuration, reference: Reference, factors: tuple[float, ...]
+        self, cls: type, configuration: Configuration, reference: Reference, factors: tuple[float | None, ...]
     ) -> Prepared:
         leaves = Leaves()
         overlay = {**reference.overlay, **self._framework.router_overlay(configuration)}
@@ -180,7 +219,7 @@ class BlockProbe:
             keep=self._framework.kept,
             make_config=self._framework.config_maker(cls, overlay) if reference.own_config else None,
         )
-        blocks = {}
+        blocks: dict[float | None, Built] = {}
         for factor in factors:
             with torch.device(self._job.device):
                 blocks[factor] = build(recipe, factor)
@@ -190,9 +229,11 @@ class BlockProbe:
         linear = reference.linear.setdefault(str(configuration.get("router", "")), set())
         return Prepared(recipe, leaves, blocks, shared_ids, linear)
 
-    def _call(self, prepared: Prepared, cls: type, factor: float, entry: str, *, force: bool) -> tuple[Any, list[str]]:
+    def _call(
+        self, prepared: Prepared, cls: type, factor: float | None, entry: str, *, force: bool, count: int = TOKENS
+    ) -> tuple[Any, list[str]]:
         built = prepared.blocks[factor]
-        hidden = invoke.tokens(TOKENS, self._dtype, self._job.device)
+        hidden = invoke.tokens(count, self._dtype, self._job.device)
         if self._framework.batched(cls):
             hidden = hidden[None]
         extra = {"shared_output": _shared_output(prepared, hidden)}
@@ -207,16 +248,14 @@ class BlockProbe:
         self, cls: type, prepared: Prepared, entry: str, force: bool
     ) -> tuple[tuple[Rows, Rows], bool, list[str]]:
         """By factor and token, what arrived of the routed and of the shared part."""
-        shared_columns = sorted({*prepared.shared_ids, SHARED_CHANNEL})
-        routed_columns = [column for column in range(HIDDEN) if column not in shared_columns]
-        routed, shared = {}, {}
+        routed: dict[float, list[float]] = {}
+        shared: dict[float, list[float]] = {}
         hits: list[str] = []
         leaves = prepared.leaves
         leaves.experts_called = leaves.shared_called = 0
-        for factor in prepared.blocks:
+        for factor in (1.0, *self._job.factors):
             out, hits = self._call(prepared, cls, factor, entry, force=force)
-            routed[factor] = out[:, routed_columns].sum(-1).tolist()
-            shared[factor] = out[:, shared_columns].sum(-1).tolist()
+            routed[factor], shared[factor] = self._split(prepared, out)
         has_shared = bool(leaves.shared_called or prepared.shared_ids)
         if not leaves.experts_called:
             raise Inconclusive("the routed experts were not replaced by stand-ins")
@@ -231,6 +270,12 @@ class BlockProbe:
             raise Inconclusive("the block is not linear in its experts: twice their output is not twice the block's")
         prepared.linear.add(tuple(hits))
         return (routed, shared), has_shared, hits
+
+    def _split(self, prepared: Prepared, out: Any) -> tuple[list[float], list[float]]:
+        """By token, the summed weights of the routed and of the shared channels."""
+        shared_columns = sorted({*prepared.shared_ids, SHARED_CHANNEL})
+        routed_columns = [column for column in range(HIDDEN) if column not in shared_columns]
+        return out[:, routed_columns].sum(-1).tolist(), out[:, shared_columns].sum(-1).tolist()
 
     def _latent(self, unit: Unit, cls: type, reference: Reference) -> Iterator[Measurement]:
         """Routes that no configuration came through: called by themselves, which proves nothing about reaching them."""
@@ -271,6 +316,15 @@ def _shared_output(prepared: Prepared, hidden: Any) -> Any:
     out = torch.zeros_like(hidden)
     out[..., SHARED_CHANNEL] = prepared.leaves.amplitude
     return out
+
+
+def _fields(config: Any, names: Iterable[str]) -> dict[str, str]:
+    """The values of configuration fields, as far as the configuration has them."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(Exception):
+            found[name] = repr(getattr(config, name))
+    return found
 
 
 def _notes(prepared: Prepared, reference: Reference) -> tuple[str, ...]:

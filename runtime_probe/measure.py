@@ -78,6 +78,11 @@ def _off(what: str, value: float | None, wanted: float, allowed: float) -> list[
     return [f"{what} {value:g}, expected {wanted:g}"]
 
 
+def shown_mean(rows: Sequence[float]) -> float | None:
+    """The mean as the report has it, None if it is not finite."""
+    return _shown(_mean(rows))
+
+
 def _mean(rows: Sequence[float]) -> float | None:
     total = math.fsum(rows) / len(rows) if rows else 0.0
     return total if math.isfinite(total) else None

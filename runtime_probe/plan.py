@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moelint.runtime_probe import discover, ranks
+from moelint.runtime_probe import discover, kernels, ranks
 from moelint.runtime_probe.records import Job, Measurement, Unit
 
 PACKAGES = {"sglang": ("srt/models", "srt/layers"), "transformers": ("models",)}
@@ -39,6 +39,10 @@ class Choice:
     world: int = 1
     launcher: str = ""
     backend: str = ""
+    edges: bool = False
+    kernels: bool = False
+    """Compare the framework's kernels by themselves, no blocks."""
+    asks: tuple[str, ...] = ()
 
 
 def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> list[Job]:
@@ -48,7 +52,7 @@ def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> 
     framework, root = resolve(target, choice.framework)
     if choice.world > 1 and framework not in ranks.FRAMEWORKS:
         raise PlanError(f"{target}: blocks of {framework} are not measured on several ranks")
-    units = _units(framework, root, target)
+    units = _kernels(framework, root) if choice.kernels else _units(framework, root, target)
     words = choice.classes
     wanted = [unit for unit in units if not words or any(word in unit.key for word in words)]
     if flagged is not None:
@@ -60,7 +64,7 @@ def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> 
         raise PlanError(f"{target}: no block to probe" + (f" like {', '.join(words)}" if words else ""))
     return [
         Job(
-            framework=framework,
+            framework=f"{framework}_kernels" if choice.kernels else framework,
             root=str(root),
             platform=platform,
             device=choice.device,
@@ -73,9 +77,18 @@ def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> 
             world=choice.world,
             launcher=choice.launcher,
             backend=choice.backend,
+            edges=choice.edges,
+            asks=choice.asks,
         )
-        for platform in choice.platforms or _platforms(framework, choice.device)
+        for platform in choice.platforms or (("cuda",) if choice.kernels else _platforms(framework, choice.device))
     ]
+
+
+def _kernels(framework: str, root: Path) -> list[Unit]:
+    """The functions that launch kernels, as far as this release has their files. Raises PlanError."""
+    if framework not in kernels.UNITS:
+        raise PlanError(f"{root}: no kernels are known of {framework}")
+    return [unit for unit in kernels.UNITS[framework] if (root / unit.path).is_file()]
 
 
 def resolve(target: Path, framework: str) -> tuple[str, Path]:
@@ -119,7 +132,7 @@ def flagged_by(report: Path) -> dict[str, list[str]]:
         raw: Any = json.loads(report.read_text(encoding="utf-8"))
         findings = [(one["path"], str(one["qualname"]), str(one["code"])) for one in raw["findings"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PlanError(f"{report}: no report of moelint check in JSON ({error})") from None
+        raise PlanError(f"{report}: no report of moelint check or routes in JSON ({error})") from None
     flagged: dict[str, list[str]] = {}
     for path, qualname, code in findings:
         flagged.setdefault(f"{path}:{qualname.partition('.')[0]}", []).append(code)

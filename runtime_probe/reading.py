@@ -36,6 +36,11 @@ def is_factor(name: str) -> bool:
     return bool(_FACTOR.match(name))
 
 
+def is_route(name: str) -> bool:
+    """Whether a method is, by its name, a way through a block or a part of one."""
+    return bool(_ROUTE.match(name))
+
+
 def lineage(cls: type) -> list[type]:
     """The class and its bases as far as they belong to the target."""
     return [one for one in cls.__mro__ if one.__module__.partition(".")[0] not in _FOREIGN]
@@ -73,7 +78,7 @@ def routes(cls: type) -> list[str]:
     """Names of the ways through the block that its classes define, `forward` first, then the op pipeline."""
     names: dict[str, None] = {}
     for one in lineage(cls):
-        names.update(dict.fromkeys(name for name in vars(one) if _ROUTE.match(name) and callable(vars(one)[name])))
+        names.update(dict.fromkeys(name for name in vars(one) if is_route(name) and callable(vars(one)[name])))
     found = sorted(names, key=lambda name: (name != "forward", name))
     return [*found, PIPELINE] if len(operations(cls)) > 1 else found
 

@@ -25,6 +25,10 @@ class Unit:
     """The class, or the file's name for a file that brings its own block."""
     module: str = ""
     line: int = 0
+    routes: tuple[str, ...] = ()
+    """The ways through the class that come to its routed experts, as its source has them."""
+    reads_factor: bool = False
+    """Whether the source of the class or of its bases asks for the factor."""
 
     @property
     def key(self) -> str:
@@ -55,6 +59,10 @@ class Job:
     """`threads` or `torchrun`; empty with one rank."""
     backend: str = ""
     """`gloo` or `nccl` with torchrun."""
+    edges: bool = False
+    """Measure the ends of the ranges as well."""
+    asks: tuple[str, ...] = ()
+    """Configuration fields whose values are wanted with every cell."""
 
     def as_dict(self) -> dict[str, Any]:
         """The job as JSON can hold it."""
@@ -64,8 +72,9 @@ class Job:
     def from_dict(cls, raw: dict[str, Any]) -> Job:
         """The inverse of `as_dict`."""
         raw = dict(raw)
-        raw["units"] = tuple(Unit(**unit) for unit in raw["units"])
-        raw["factors"], raw["among"] = tuple(raw["factors"]), tuple(raw["among"])
+        raw["units"] = tuple(Unit(**{**unit, "routes": tuple(unit["routes"])}) for unit in raw["units"])
+        for name in ("factors", "among", "asks"):
+            raw[name] = tuple(raw[name])
         return cls(**raw)
 
 
@@ -137,6 +146,8 @@ class Measurement:
     backend: str = ""
     shares: tuple[Share, ...] = ()
     """With several ranks: what each of them has. `measured` is then the rank that is furthest off."""
+    fields: dict[str, str] = field(default_factory=dict)
+    """Configuration fields that were asked for, as text."""
 
     @property
     def cell(self) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from moelint.runtime_probe.records import FORCED, MATCHES, NOT_RUN, REACHED, SCHEMA, VIOLATES, Job, Measurement
+from moelint.runtime_probe.records import FORCED, MATCHES, NOT_RUN, REACHED, SCHEMA, VIOLATES, Job, Measurement, Unit
 from moelint.runtime_probe.runner import Result
 
 Runs = Sequence[tuple[Job, Result, float]]
@@ -49,6 +49,10 @@ def assemble(runs: Runs, measurements: Sequence[Measurement], command: Sequence[
                 "garbage": result.garbage,
                 "children": result.children,
                 "seconds": round(seconds, 1),
+                "units": [
+                    {"path": unit.path, "block": unit.block, "routes": unit.routes, "reads_factor": unit.reads_factor}
+                    for unit in job.units
+                ],
             }
             for job, result, seconds in runs
         ],
@@ -82,6 +86,16 @@ def read(path: Path) -> list[Measurement]:
         return [Measurement.from_dict(one) for one in raw["measurements"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ReportError(f"{path}: no report of the probe ({error})") from None
+
+
+def units(path: Path) -> list[Unit]:
+    """What a report's jobs were to run. Raises ReportError."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        found = [unit for job in raw["jobs"] for unit in job["units"]]
+        return [Unit(**{**unit, "routes": tuple(unit["routes"])}) for unit in found]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReportError(f"{path}: no report of the probe with its units ({error})") from None
 
 
 def table(measurements: Iterable[Measurement], *, verbose: bool) -> Iterator[str]:

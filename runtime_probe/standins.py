@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -20,6 +21,31 @@ class Leaves:
         self.amplitude = 1.0
         self.experts_called = 0
         self.shared_called = 0
+        self.listed = 0
+        """How many expert layers were made: the number of the next one, where experts are made one by one."""
+
+
+def routing(values: Iterable[Any]) -> tuple[Any, Any] | None:
+    """Weights and expert numbers among the arguments of a call of experts: as one top-k output, or as two tensors."""
+    tensors = []
+    for one in values:
+        if hasattr(one, "to_standard"):
+            one = one.to_standard(layer_id=0)
+        if hasattr(one, "topk_weights"):
+            return one.topk_weights, one.topk_ids
+        if isinstance(one, torch.Tensor) and one.dim() > 1:
+            tensors.append(one)
+    weights = next((one for one in tensors if one.is_floating_point()), None)
+    ids = next((one for one in tensors if not one.is_floating_point()), None)
+    return None if weights is None or ids is None else (weights, ids)
+
+
+def listed_expert(hidden: Any, number: int, leaves: Leaves) -> Any:
+    """The output of one expert that the block weighs itself: the amplitude on its channel, for every token given."""
+    leaves.experts_called += 1
+    out = torch.zeros_like(hidden)
+    out[..., number % EXPERTS] = leaves.amplitude
+    return out
 
 
 def one_hot(hidden: Any, ids: Any, routing_weights: Any, leaves: Leaves) -> Any:
@@ -27,6 +53,8 @@ def one_hot(hidden: Any, ids: Any, routing_weights: Any, leaves: Leaves) -> Any:
     leaves.experts_called += 1
     out = torch.zeros(*hidden.shape[:-1], HIDDEN, dtype=torch.float32, device=hidden.device)
     flat = out.view(-1, HIDDEN)
+    if not len(flat):
+        return out.to(hidden.dtype)
     weight = routing_weights.reshape(flat.shape[0], -1).float()
     if ids is None:
         flat[:, : weight.shape[-1]] = weight
@@ -48,6 +76,7 @@ class SharedExpert(nn.Module):
         linear = _Linearish()
         self.gate_up_proj, self.down_proj, self.gate_proj, self.up_proj = linear, linear, linear, linear
         self.swiglu_limit = None
+        self.is_replicated = keywords.get("parallel_group") == "replicated" or keywords.get("tp_size") == 1
 
     def forward(self, hidden: Any, *_: Any, **__: Any) -> Any:
         """Amplitude on the shared channel for every token."""

@@ -26,7 +26,7 @@ _TOP_K_NAMES = _words(
     "moe_k num_activated_experts top_k_experts num_expert_per_tok moe_router_topk num_experts_per_topk"
 )
 _SIZES: tuple[tuple[int, str], ...] = (
-    (HIDDEN, "hidden_size hidden_dim d_model model_dim n_embd dim"),
+    (HIDDEN, "hidden_size hidden_dim d_model model_dim n_embd embed_dim dim"),
     (
         EXPERTS,
         "num_experts n_routed_experts num_local_experts moe_num_experts num_routed_experts n_experts "

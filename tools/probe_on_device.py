@@ -1,10 +1,11 @@
 """Pack the probe and the needed part of releases for a machine without network, and print the command to run there.
 
-    python tools/probe_on_device.py --releases /path/to/releases 0.5.22 0.5.23
+    python tools/probe_on_device.py --releases /path/to/releases --routes /path/to/tables 0.5.22 0.5.23
 
 The archive is written to .device/ (which git ignores) and must stay below 64 MiB. On the machine: Python 3.12 with
-torch and Triton; the command unpacks the archive below /tmp, probes the releases side by side, on the real CUDA
-platform and with ROCm's policy emulated, and leaves one JSON report for each in $OUT.
+torch and Triton; the command unpacks the archive below /tmp and works side by side: for each release its blocks on the
+real CUDA platform and with ROCm's policy emulated, joined to the release's route table (`VERSION.json`, as `moelint
+routes --json` prints it) where `--routes` has one, and its kernels. JSON reports and a log are left in $OUT.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def wanted(path: str) -> bool:
     return path.endswith(_SUFFIXES) and not any(part in f"/{path}" for part in _UNNEEDED)
 
 
-def pack(releases: dict[str, Path], wheels: list[Path]) -> Path:
-    """Write the archive and return its path."""
+def pack(releases: dict[str, Path], wheels: list[Path], tables: dict[str, Path]) -> Path:
+    """Write the archive and return its path. `tables`: release -> its route table."""
     FOLDER.mkdir(exist_ok=True)
     archive = FOLDER / "probe.tar.xz"
     with lzma.open(archive, "wb", preset=4) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
@@ -42,6 +43,8 @@ def pack(releases: dict[str, Path], wheels: list[Path]) -> Path:
                 path = file.relative_to(tree).as_posix()
                 if wanted(path):
                     add(tar, f"{version}/sglang/{path}", file)
+        for version, table in tables.items():
+            add(tar, f"{version}/routes.json", table)
         for wheel in wheels:
             add(tar, f"wheels/{wheel.name}", wheel)
     return archive
@@ -55,22 +58,29 @@ def add(tar: tarfile.TarFile, name: str, file: Path) -> None:
     tar.addfile(entry, io.BytesIO(content))
 
 
-def command(versions: list[str], seconds: int) -> str:
-    """The command line for the machine; every release and platform runs at the same time."""
-    runs = [
-        f"python3 /tmp/p/runtime_probe/boot.py cli /tmp/p/{version}/sglang --device cuda --platform {platform} "
-        f"--timeout 120 --budget {seconds} --memory 65536 --json $OUT/{version}-{platform}.json "
-        f"> $OUT/{version}-{platform}.txt 2>&1 &"
-        for version in versions
-        for platform in ("cuda", "rocm")
-    ]
+def command(versions: list[str], seconds: int, tables: set[str]) -> str:
+    """The command line for the machine; everything runs at the same time. Three files come back for each release."""
+    runs = []
+    for version in versions:
+        joined = f"--all --from $P/{version}/routes.json" if version in tables else ""
+        for name, options in (
+            ("cuda", f"--platform cuda --coverage --edges {joined}"),
+            ("rocm", f"--platform rocm --coverage --edges {joined}"),
+            ("kernels", "--kernels"),
+        ):
+            runs.append(f"r {version} {name} {' '.join(options.split())} &")
     return "; ".join(
         (
-            "mkdir -p /tmp/p && tar -xJf .device/probe.tar.xz -C /tmp/p",
-            "python3 -m pip install -q --no-index --no-deps --target /tmp/site /tmp/p/wheels/*.whl",
+            "export P=/tmp/p",
+            "mkdir -p $P && tar -xJf .device/probe.tar.xz -C $P",
+            "python3 -m pip install -q --no-index --no-deps --target /tmp/site $P/wheels/*.whl",
             "export MOELINT_PROBE_PATH=/tmp/site PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2 CUDA_HOME=/usr/local/cuda",
+            "r() { v=$1 n=$2; shift 2; python3 $P/runtime_probe/boot.py cli $P/$v/sglang --device cuda --timeout 150 "
+            f"--budget {seconds} --memory 65536 --no-progress --json $OUT/$v-$n.json $@ "
+            "> $P/$v-$n.txt 2>&1; }",
             " ".join(runs) + " wait",
-            "tail -n 3 $OUT/*.txt",
+            "(nvidia-smi -L; tail -n +1 $P/*.txt) > $OUT/log.txt",
+            "for f in $P/*.txt; do echo == $f; grep -aE 'pairs|cells|agree' $f | tail -n 4; done",
         )
     )
 
@@ -92,20 +102,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("versions", nargs="+")
     parser.add_argument("--releases", type=Path, default=ROOT / ".releases", help="folder with sglang-VERSION/sglang")
-    parser.add_argument("--seconds", type=int, default=480, help="time budget of each release and platform")
+    parser.add_argument("--routes", type=Path, default=ROOT / ".routes", help="folder with VERSION.json")
+    parser.add_argument("--seconds", type=int, default=450, help="time budget of each release and platform")
     options = parser.parse_args()
     trees = {version: options.releases / f"sglang-{version}" / "sglang" for version in options.versions}
     missing = [str(tree) for tree in trees.values() if not tree.is_dir()]
     if missing:
         print(f"not there: {', '.join(missing)}", file=sys.stderr)
         return 2
-    archive = pack(trees, fetch_wheels())
+    tables = {version: options.routes / f"{version}.json" for version in options.versions}
+    tables = {version: table for version, table in tables.items() if table.is_file()}
+    archive = pack(trees, fetch_wheels(), tables)
     size = archive.stat().st_size
     print(f"{archive.relative_to(ROOT)}: {size / (1 << 20):.1f} MiB", file=sys.stderr)
     if size > LIMIT:
         print(f"too large: at most {LIMIT >> 20} MiB travel", file=sys.stderr)
         return 2
-    print(command(options.versions, options.seconds))
+    print(command(options.versions, options.seconds, set(tables)))
     return 0
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from moelint.runtime_probe.frameworks.base import Adapter
     from moelint.runtime_probe.records import Job
 
-NAMES = ("file", "transformers", "sglang")
+NAMES = ("file", "transformers", "sglang", "sglang_kernels")
 
 
 def adapter(job: Job) -> Adapter:

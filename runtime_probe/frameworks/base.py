@@ -91,6 +91,10 @@ class Framework:
         """What a reader must know of this configuration of the block."""
         return []
 
+    def has_edges(self, configuration: Configuration) -> bool:
+        """Whether the ends of the ranges are measured in this configuration."""
+        return not configuration
+
     def has_pipeline(self, configuration: Configuration) -> bool:
         """Whether a scheduler would run the block's operations in this configuration."""
         return False

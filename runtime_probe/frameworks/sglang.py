@@ -30,7 +30,7 @@ from moelint.runtime_probe.frameworks.sglang_runtime import RANKS, Runtime
 from moelint.runtime_probe.invoke import patch_modules
 from moelint.runtime_probe.pipelines import Pipelines
 from moelint.runtime_probe.records import FORCED, LATENT, REACHED, Job
-from moelint.runtime_probe.standins import Batch, Inert, Leaves, Projection, SharedExpert, one_hot
+from moelint.runtime_probe.standins import Batch, Inert, Leaves, Projection, SharedExpert, one_hot, routing
 from moelint.runtime_probe.tiny import EXPERTS, SOFTMAX, UNGROUPED
 
 PLATFORMS = ("cuda", "rocm", "hip", "cpu")
@@ -201,6 +201,10 @@ class SGLang(Framework):
             old, block.alt_stream = block.alt_stream, stream
             stack.callback(setattr, block, "alt_stream", old)
 
+    def has_edges(self, configuration: Configuration) -> bool:
+        """The plain tensor-parallel and all-to-all routes."""
+        return not set(configuration) - {"a2a"}
+
     def has_pipeline(self, configuration: Configuration) -> bool:
         """Two-batch overlap needs an all-to-all back end."""
         return bool(configuration.get("a2a"))
@@ -265,13 +269,11 @@ def _let_dummies_register() -> None:
 def _functional(leaves: Leaves, factor: float | None, *arguments: Any, **keywords: Any) -> Any:
     """`fused_moe(hidden, w1, w2, topk_output, ...)`."""
     values = [*arguments, *keywords.values()]
-    hidden = next(one for one in values if isinstance(one, torch.Tensor) and one.dim() == 2)
-    routed = next((one for one in values if hasattr(one, "topk_weights") or hasattr(one, "to_standard")), None)
+    place = next(number for number, one in enumerate(values) if isinstance(one, torch.Tensor) and one.dim() == 2)
+    routed = routing(values[place + 1 :])
     if routed is None:
         raise Inconclusive("functional experts are called without a top-k output")
-    if hasattr(routed, "to_standard"):
-        routed = routed.to_standard(layer_id=0)
-    return one_hot(hidden, routed.topk_ids, routed.topk_weights, leaves)
+    return one_hot(values[place], routed[1], routed[0], leaves)
 
 
 def _fused(block: Any) -> int:

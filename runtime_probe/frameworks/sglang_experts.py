@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from moelint.runtime_probe.standins import Leaves, one_hot
+from moelint.runtime_probe.standins import Leaves, listed_expert, one_hot, routing
 
 
 class Dispatcher:
@@ -60,12 +60,15 @@ def make_experts(leaves: Leaves, *, fold: bool, applies: bool) -> type:
             )
             self.dispatcher = Dispatcher()
             self.placeholder = nn.Parameter(torch.zeros(1), requires_grad=False)
+            self.number = leaves.listed
+            leaves.listed += 1
 
-        def forward(self, hidden_states: Any = None, topk_output: Any = None, **_: Any) -> Any:
-            """Route, weigh and, where the runner does, multiply by the factor."""
-            if hasattr(topk_output, "to_standard"):
-                topk_output = topk_output.to_standard(layer_id=0)
-            out = one_hot(hidden_states, topk_output.topk_ids, topk_output.topk_weights, leaves)
+        def forward(self, hidden_states: Any = None, *arguments: Any, **keywords: Any) -> Any:
+            """Weigh and, where the runner does, multiply by the factor. One of a list of experts does neither."""
+            routed = routing((*arguments, *keywords.values()))
+            if routed is None:
+                return listed_expert(hidden_states, self.number, leaves)
+            out = one_hot(hidden_states, routed[1], routed[0], leaves)
             return out * self.factor if applies and self.factor is not None else out
 
         forward_impl = forward

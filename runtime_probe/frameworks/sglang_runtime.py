@@ -59,7 +59,7 @@ def _parallel(ranks: int) -> dict[str, Any]:
     own = dict.fromkeys(
         ["tp_rank", "moe_ep_rank", "moe_tp_rank", "attn_tp_rank", "attn_dp_rank", "attn_cp_rank", "attn_dcp_rank"], 0
     )
-    return {**sizes, **ones, **own, "tp_group": group}
+    return {**sizes, **ones, **own, "tp_group": group, "attn_tp_group": group}
 
 
 def _shared_experts(fused: int, waterfill: bool) -> Any:
