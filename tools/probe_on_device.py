@@ -23,6 +23,8 @@ FOLDER = ROOT / ".device"
 LIMIT = 60 << 20
 WHEELS = ("msgspec", "pydantic", "dill", "apache-tvm-ffi")
 _SUFFIXES = (".py", ".json", ".cuh", ".cu", ".h", ".hpp")
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 128 << 20}]
+"""A dictionary that spans releases, which hardly differ."""
 _UNNEEDED = ("/test/", "/benchmark/", "/multimodal_gen/")
 
 
@@ -35,14 +37,15 @@ def pack(releases: dict[str, Path], wheels: list[Path], tables: dict[str, Path])
     """Write the archive and return its path. `tables`: release -> its route table."""
     FOLDER.mkdir(exist_ok=True)
     archive = FOLDER / "probe.tar.xz"
-    with lzma.open(archive, "wb", preset=4) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+    with lzma.open(archive, "wb", filters=_FILTERS) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
         for file in sorted((ROOT / "runtime_probe").rglob("*.py")):
             add(tar, f"runtime_probe/{file.relative_to(ROOT / 'runtime_probe').as_posix()}", file)
-        for version, tree in releases.items():
-            for file in sorted(one for one in tree.rglob("*") if one.is_file()):
-                path = file.relative_to(tree).as_posix()
-                if wanted(path):
-                    add(tar, f"{version}/sglang/{path}", file)
+        files = [
+            (file.relative_to(tree), version, file) for version, tree in releases.items() for file in tree.rglob("*")
+        ]
+        for path, version, file in sorted(files):
+            if file.is_file() and wanted(path.as_posix()):
+                add(tar, f"{version}/sglang/{path.as_posix()}", file)
         for version, table in tables.items():
             add(tar, f"{version}/routes.json", table)
         for wheel in wheels:

@@ -27,6 +27,7 @@ def loopback() -> dict[str, str]:
     return {
         "GLOO_SOCKET_IFNAME": "lo",
         "NCCL_SOCKET_IFNAME": "lo",
+        "NCCL_DEBUG": "WARN",
         "NCCL_IB_DISABLE": "1",
         "NCCL_NVLS_ENABLE": "0",
         "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",

@@ -61,6 +61,8 @@ class RankProbe:
         failure = self._learn(subject)
         for configuration, layout in self._framework.rank_configurations(self._world.size):
             emit = Emitter(self._job, self._framework, unit, {**configuration, "world": self._world.size})
+            if not self._is_wanted(emit):
+                continue
             started = time.monotonic()
             if failure is not None:
                 yield self._on_ranks(emit.failed("*", UNREACHED, failure, started))
@@ -69,6 +71,15 @@ class RankProbe:
                 yield self._on_ranks(self._cell(subject, configuration, layout, emit, started))
             except Exception as error:
                 yield self._on_ranks(emit.failed("forward", UNREACHED, error, started))
+
+    def _is_wanted(self, emit: Emitter) -> bool:
+        job, values = self._job, emit.configuration
+        if (
+            job.only
+            and emit.failed("", UNREACHED, ValueError(), 0.0).cell.rpartition("|")[2] != job.only.rpartition("|")[2]
+        ):
+            return False
+        return not job.among or any(wanted.items() <= values.items() for wanted in job.among)
 
     def _on_ranks(self, one: Measurement) -> Measurement:
         return replace(one, world=self._world.size, launcher=self._job.launcher, backend=self._job.backend)
@@ -140,7 +151,7 @@ class RankProbe:
     ) -> dict[str, Any]:
         """What one rank does."""
         recipe = self._recipe(subject, configuration, leaves)
-        device = _device(self._job.device, leaves.rank)
+        device = _device(self._job.device)
         routed, shared = {}, {}
         hits: list[str] = []
         with torch.no_grad(), torch.device(device):
@@ -202,8 +213,9 @@ class RankProbe:
         return (out.float() / amplitude).mean(0).cpu(), list(hits)
 
 
-def _device(kind: str, rank: int) -> str:
-    return kind if kind == "cpu" else f"{kind}:{rank % torch.cuda.device_count()}"
+def _device(kind: str) -> str:
+    """This process's device, which is that of its rank where each has one."""
+    return kind if kind == "cpu" else f"{kind}:{torch.cuda.current_device()}"
 
 
 def _blind_gates(block: Any) -> None:
