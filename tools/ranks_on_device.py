@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def command(versions: Sequence[str], seconds: int) -> str:
-    """The command line for the machine; all runs at the same time, each for at most `seconds` and a class at its end."""
+    """The command line for the machine; all runs at the same time, each for about `seconds`."""
     one = (
         "python3 /tmp/p/runtime_probe/boot.py cli /tmp/p/$v/sglang $c --platform cuda --world 2 --timeout 90 "
         f"--budget {seconds} --memory 65536 --no-progress --json $OUT/d/$v-$1.json $2 > $OUT/d/$v-$1.txt 2>&1 &"
