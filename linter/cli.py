@@ -34,6 +34,8 @@ Commands:
 
 moelint COMMAND --help says more; moelint --version names the version.
 """
+_WITH_FIXES = ("sarif",)
+"""The output formats that say how findings could be fixed."""
 _COMMANDS = ("baseline", "diff", "rule", "config", "new-rule", "routes", "probe")
 
 
@@ -158,6 +160,7 @@ def _run(options: Options, plan: Plan, texts: dict[str, bytes]) -> Outcome:
 def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, bytes]) -> int:
     from moelint.linter import report
 
+    outputs = report.parse_outputs(plan.output, tty=sys.stdout.isatty())
     found, remarks = _counted(outcome, plan, options)
     if options.diff:
         return _diff(found, plan, options, texts)
@@ -176,7 +179,10 @@ def _report(outcome: Outcome, plan: Plan, options: Options, texts: dict[str, byt
             f"{plural(added.findings, 'finding')} ignored in {plural(added.files, 'file')}",
             *remarks,
         ]
-    outputs = report.parse_outputs(plan.output, tty=sys.stdout.isatty())
+    if any(name in _WITH_FIXES for name, _ in outputs):
+        from moelint.linter.fixing import with_fixes
+
+        found = with_fixes(found, plan, texts, unsafe=options.unsafe_fixes)
     report.write(outputs, found, options, sources=texts)
     for remark in remarks:
         print(f"moelint: {remark}", file=sys.stderr)

@@ -119,6 +119,8 @@ class Report:
     parsed: int
     cached: int
     profiles: tuple[str, ...] = field(default=())
+    fixes: tuple[Fix, ...] = ()
+    """Fixes of the findings, where somebody asked for them."""
 
     @property
     def exit_code(self) -> int:

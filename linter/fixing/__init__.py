@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from moelint.linter.fixing.collect import fixes_for
 from moelint.linter.fixing.combine import Combined, combine
-from moelint.linter.fixing.session import Session, repaired
+from moelint.linter.fixing.session import Session, repaired, with_fixes
 
-__all__ = ["Combined", "Session", "combine", "fixes_for", "repaired"]
+__all__ = ["Combined", "Session", "combine", "fixes_for", "repaired", "with_fixes"]

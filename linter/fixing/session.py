@@ -6,18 +6,18 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import diff_bytes, unified_diff
 from typing import TYPE_CHECKING
 
 from moelint.linter import check
-from moelint.linter.fixing.collect import possible_fixes
+from moelint.linter.fixing.collect import fixes_for, possible_fixes
 from moelint.linter.fixing.combine import combine
 from moelint.linter.suppress import MODULE, UNUSED
 from moelint.linter.writing import rewrite
 
 if TYPE_CHECKING:
-    from moelint.linter.model import Finding, Fix
+    from moelint.linter.model import Finding, Fix, Report
     from moelint.linter.plan import Plan
 
 _ROUNDS = 10
@@ -58,10 +58,7 @@ class Session:
 def repaired(findings: Sequence[Finding], plan: Plan, texts: Mapping[str, bytes], *, unsafe: bool) -> Session:
     """Work out the fixes of `findings`, those that are `unsafe` only if asked to. `texts` holds what is not on disk."""
     session = Session()
-    by_path: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_path.setdefault(finding.path, []).append(finding)
-    for path, own in by_path.items():
+    for path, own in _by_path(findings).items():
         try:
             session.old[path] = texts[path] if path in texts else _read(path)
         except OSError as error:
@@ -69,6 +66,25 @@ def repaired(findings: Sequence[Finding], plan: Plan, texts: Mapping[str, bytes]
             continue
         _File(path, plan, session, unsafe).repair(own)
     return session
+
+
+def with_fixes(report: Report, plan: Plan, texts: Mapping[str, bytes], *, unsafe: bool) -> Report:
+    """The report with the fixes of its findings, which nobody has applied yet."""
+    found: list[Fix] = []
+    for path, own in _by_path(report.findings).items():
+        try:
+            data = texts[path] if path in texts else _read(path)
+        except OSError:
+            continue
+        found += (fix for fix in fixes_for(path, data, own, plan) if fix.safe or unsafe)
+    return replace(report, fixes=tuple(found))
+
+
+def _by_path(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    by_path: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_path.setdefault(finding.path, []).append(finding)
+    return by_path
 
 
 class _File:

@@ -18,7 +18,7 @@ from moelint.linter.report.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from moelint.linter.model import Diagnostic, Finding, Place, Region, Report
+    from moelint.linter.model import Diagnostic, Edit, Finding, Fix, Place, Region, Report
     from moelint.linter.report.page import Page
 
     Object = dict[str, Any]
@@ -42,6 +42,7 @@ def _run(report: Report, findings: Sequence[Finding]) -> Object:
     places = Places()
     rules = descriptors({finding.code for finding in findings})
     index = {rule["id"]: number for number, rule in enumerate(rules)}
+    fixes = {(fix.code, fix.identity): fix for fix in report.fixes}
     return {
         "tool": {
             "driver": {
@@ -61,7 +62,10 @@ def _run(report: Report, findings: Sequence[Finding]) -> Object:
                 "toolExecutionNotifications": [_notification(item, places) for item in sorted_diagnostics(report)],
             }
         ],
-        "results": [_result(finding, index, places) for finding in findings],
+        "results": [
+            _result(finding, index, places) | _fixes(finding, fixes.get((finding.code, finding.identity)), places)
+            for finding in findings
+        ],
     }
 
 
@@ -89,6 +93,22 @@ def _result(finding: Finding, index: Mapping[str, int], places: Places) -> Objec
         reason = {"justification": finding.excuse.reason} if finding.excuse.reason else {}
         result["suppressions"] = [suppression | reason]
     return result
+
+
+def _fixes(finding: Finding, fix: Fix | None, places: Places) -> Object:
+    if fix is None:
+        return {}
+    change = {
+        "artifactLocation": _artifact(finding.path, places),
+        "replacements": [_replacement(edit) for edit in fix.edits],
+    }
+    return {"fixes": [{"description": {"text": _plain(fix.title)}, "artifactChanges": [change]}]}
+
+
+def _replacement(edit: Edit) -> Object:
+    """The region in characters, as viewers have it, and in bytes of the file, as it is."""
+    region = _region(edit.region) | {"byteOffset": edit.start, "byteLength": edit.end - edit.start}
+    return {"deletedRegion": region} | ({"insertedContent": {"text": edit.text}} if edit.text else {})
 
 
 def _message(finding: Finding) -> str:
@@ -129,12 +149,16 @@ def _location(place: Place, places: Places) -> Object:
 def _physical(path: str, region: Region, places: Places) -> Object:
     return {
         "artifactLocation": _artifact(path, places),
-        "region": {
-            "startLine": region.line,
-            "startColumn": region.col,
-            "endLine": region.end_line,
-            "endColumn": region.end_col,
-        },
+        "region": _region(region),
+    }
+
+
+def _region(region: Region) -> Object:
+    return {
+        "startLine": region.line,
+        "startColumn": region.col,
+        "endLine": region.end_line,
+        "endColumn": region.end_col,
     }
 
 
