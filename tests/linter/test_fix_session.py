@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -195,3 +196,56 @@ def test_a_fix_with_a_wrong_result_is_never_written(
     assert (code, (tree / "sglang" / "block.py").read_text()) == (1, BLOCK)
     path = os.path.join("sglang", "block.py")
     assert said[1] == f"moelint: {path}:12: MOE401 not fixed: the file would have another finding or none less"
+
+
+def failing(error: BaseException):
+    def fail(*arguments: object) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("name", ["chmod", "replace", "fsync"])
+def test_an_interrupt_while_writing_leaves_the_old_file_and_no_draft(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    before = sorted(os.listdir(tree / "sglang"))
+    monkeypatch.setattr(os, name, failing(KeyboardInterrupt()))
+    assert run(capsys, "--fix") == (130, "", [])
+    monkeypatch.undo()
+    assert sorted(os.listdir(tree / "sglang")) == before
+    assert (tree / "sglang" / "block.py").read_text() == BLOCK
+
+
+def test_a_full_disk_costs_one_line(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+    path = os.path.join("sglang", "block.py")
+    assert run(capsys, "--fix")[2][1] == f"moelint: {path}: not changed: No space left on device"
+    assert (tree / "sglang" / "block.py").read_text() == BLOCK
+
+
+def test_a_reader_of_the_diff_may_leave_early(tree: Path) -> None:
+    for number in range(40):
+        (tree / "sglang" / f"m{number}.py").write_text(BLOCK + "# padding\n" * 10)
+    command = [sys.executable, "-m", "moelint", "check", *SELECT, "--diff"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b"moelint: 41 findings would be fixed in 41 files\n"
+        assert process.wait(timeout=60) == 1
+
+
+def test_a_wrong_output_is_noticed_before_anything_is_written(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--fix", "--output", "srif")[0] == 2
+    assert (tree / "sglang" / "block.py").read_text() == BLOCK
+
+
+def test_a_check_without_fixes_imports_nothing_of_them(tree: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "moelint", "check", *SELECT, "sglang"]
+    traced = subprocess.run(command, capture_output=True, text=True)
+    assert traced.returncode == 1
+    for name in ("libcst", "moelint.linter.fixing", "moelint.linter.repair", "moelint.rules._repairs"):
+        assert f"{name}\n" not in traced.stderr
