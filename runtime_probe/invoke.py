@@ -162,6 +162,8 @@ def enter_without_accelerator(stack: contextlib.ExitStack) -> None:
         "current_stream": lambda *_: Inert(),
         "stream": lambda *_: contextlib.nullcontext(),
         "is_current_stream_capturing": lambda: False,
+        "Event": Inert,
+        "Stream": Inert,
     }
     for name, value in streams.items():
         stack.enter_context(mock.patch.object(torch.cuda, name, value))

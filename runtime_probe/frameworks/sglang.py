@@ -35,6 +35,8 @@ from moelint.runtime_probe.tiny import EXPERTS, SOFTMAX, UNGROUPED
 
 PLATFORMS = ("cuda", "rocm", "hip", "cpu")
 _A2A = {"cuda": ("deepep",), "rocm": ("mori", "deepep"), "hip": ("deepep",), "cpu": ("deepep",)}
+_APPLYING = ("cuda", "hip")
+"""Platforms whose Triton combine multiplies by the factor."""
 FUNCTIONAL = ("fused_moe", "fused_experts", "outplace_fused_experts", "inplace_fused_experts")
 _SQRT = dict.fromkeys(["scoring_func", "score_function", "score_func"], "sqrtsoftplus")
 _ROUTERS: dict[str, dict[str, Any]] = {
@@ -153,7 +155,7 @@ class SGLang(Framework):
     def stand_ins(self, configuration: Configuration, leaves: Leaves) -> tuple[type, type]:
         """Experts that fold or not, whose runner applies the factor as the platform's does."""
         fold = bool(configuration.get("fold"))
-        applies = self._job.platform in ("cuda", "hip") and not configuration.get("a2a") and not fold
+        applies = self._job.platform in _APPLYING and not configuration.get("a2a") and not fold
         shared = type("Shared", (SharedExpert,), {"leaves": leaves})
         return make_experts(leaves, fold=fold, applies=applies), shared
 
@@ -186,10 +188,9 @@ class SGLang(Framework):
 
     def enter_call(self, cls: type, block: Any, leaves: Leaves, force: bool, stack: contextlib.ExitStack) -> None:
         """Functional experts, symmetric memory, and on demand a second stream and a graph being captured."""
-        experts = getattr(block, "experts", None)
-        factor = getattr(experts, "factor", None)
         for name in FUNCTIONAL:
-            patch_modules(cls, name, partial(_functional, leaves, factor), stack, types.FunctionType)
+            runner = partial(_functional, leaves, self._job.platform in _APPLYING)
+            patch_modules(cls, name, runner, stack, types.FunctionType)
         patch_modules(cls, "use_symmetric_memory", Inert, stack)
         if not force:
             return
@@ -266,14 +267,17 @@ def _let_dummies_register() -> None:
     DummyObject.__getattribute__ = getattribute
 
 
-def _functional(leaves: Leaves, factor: float | None, *arguments: Any, **keywords: Any) -> Any:
-    """`fused_moe(hidden, w1, w2, topk_output, ...)`."""
+def _functional(leaves: Leaves, applies: bool, *arguments: Any, **keywords: Any) -> Any:
+    """`fused_moe(hidden, w1, w2, topk_output, runner_config, ...)`: a runner as a function, with the same contract."""
     values = [*arguments, *keywords.values()]
     place = next(number for number, one in enumerate(values) if isinstance(one, torch.Tensor) and one.dim() == 2)
     routed = routing(values[place + 1 :])
     if routed is None:
         raise Inconclusive("functional experts are called without a top-k output")
-    return one_hot(values[place], routed[1], routed[0], leaves)
+    out = one_hot(values[place], routed[1], routed[0], leaves)
+    factors = [getattr(one, "routed_scaling_factor", None) for one in values] if applies else []
+    factor = next((one for one in factors if one is not None), None)
+    return out if factor is None else out * factor
 
 
 def _fused(block: Any) -> int:
