@@ -154,10 +154,7 @@ class _Run:
 
     def _search(self, paths: Sequence[str], may_be_gone: Container[str], many: bool) -> list[Scan]:
         """The files in which a rule may fire, biggest first."""
-        scan = self._worker.scan
-        if many:
-            self._worker.prepare_search()
-            scan = self._worker.scan_in_bulk
+        scan = self._worker.scan_in_bulk if many else self._worker.scan
         hits: list[Scan] = []
         processes = min(self._jobs, len(paths) // _SEARCH_SHARE)
         for found in pool.share(scan, paths, processes, self._worker.prepare_analysis):

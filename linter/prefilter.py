@@ -2,7 +2,8 @@
 
 The rules name a hundred tokens, and to search for each would take longer than reading. So a file is searched for a few
 stems, each a part of many tokens, and only around each find are these leading tokens compared. In the files that hold
-any, the tokens of single rules are looked for, and only where the leading ones leave that open.
+any, the tokens of single rules are looked for, and only where the leading ones leave that open. Where the folder alone
+tells the profile, the stems of that profile are enough.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from moelint.linter.profile_choice import Chooser
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     ByLead = dict[bytes, list[tuple[int, frozenset[bytes], Conjunction]]]
     """Leading token -> the conjunctions to look at where it is found, each with the number of its rule."""
 
+ANY = ""
+"""In place of a profile's name: whichever it may be."""
 _CONTEXT = 3
 """How many bytes beside a stem are compared first."""
 
@@ -35,12 +38,14 @@ class Prefilter:
         self._profiles = profiles
         self._chooser = chooser
         self._expanded: dict[str, list[tuple[RuleEntry, list[Conjunction]]]] = {}
-        self._by_lead: dict[str, ByLead] = {}
-        self._leads = Leads({}, {})
+        self._by_lead: dict[tuple[str, str], ByLead] = {}
+        self._leads: dict[str, Leads] = {}
+        self._leads_for: Callable[[str], Leads] = lambda _: Leads({}, {})
 
-    def conjunctions(self) -> Iterable[Conjunction]:
-        """Every conjunction of every rule under every profile."""
-        return (c for name in self._profiles for _, alternatives in self._alternatives(name) for c in alternatives)
+    def conjunctions(self, profile: str) -> Iterable[Conjunction]:
+        """Every conjunction of every rule under one profile, or under any of them (ANY)."""
+        names = self._profiles if profile == ANY else (profile,)
+        return (c for name in names for _, alternatives in self._alternatives(name) for c in alternatives)
 
     def select(self, path: str, data: bytes) -> tuple[str, list[RuleEntry]]:
         """The profile that speaks of a file, and those of its rules whose tokens the file holds."""
@@ -52,20 +57,26 @@ class Prefilter:
             if any(_all_in(conjunction, data, seen) for conjunction in alternatives)
         ]
 
-    def learn(self, leads: Leads) -> None:
-        """Prepare for `select_in_bulk`. `leads` must cover the conjunctions."""
-        self._leads = leads
+    def learn(self, leads_for: Callable[[str], Leads]) -> None:
+        """Prepare for `select_in_bulk`. What `leads_for` gives for a profile, or for ANY, must cover the conjunctions
+        of that name."""
+        self._leads_for = leads_for
+        self._leads = {}
         self._by_lead = {}
 
     def select_in_bulk(self, path: str, data: bytes) -> tuple[str, list[RuleEntry]]:
         """The answer of `select` (the profile left empty without rules), faster from some dozens of files on."""
-        present = self._leads.search(data)
+        known = self._chooser.of_folder(os.path.dirname(path)) or ANY
+        leads = self._leads.get(known)
+        if leads is None:
+            leads = self._leads[known] = self._leads_for(known)
+        present = leads.search(data)
         if not present:
             return "", []
-        profile = self._chooser.choose(os.path.abspath(path), data)
-        by_lead = self._by_lead.get(profile)
+        profile = known or self._chooser.choose(os.path.abspath(path), data)
+        by_lead = self._by_lead.get((known, profile))
         if by_lead is None:
-            by_lead = self._by_lead[profile] = self._ordered_by_lead(profile)
+            by_lead = self._by_lead[known, profile] = self._ordered_by_lead(leads, profile)
         seen: dict[bytes, bool] = {}
         hits: set[int] = set()
         for lead in present:
@@ -74,12 +85,12 @@ class Prefilter:
                     hits.add(number)
         return profile, [self._rules[number] for number in sorted(hits)]
 
-    def _ordered_by_lead(self, profile: str) -> ByLead:
+    def _ordered_by_lead(self, leads: Leads, profile: str) -> ByLead:
         ordered: ByLead = {}
         for number, (_, alternatives) in enumerate(self._alternatives(profile)):
             for conjunction in alternatives:
-                gates, others = self._leads.gate(conjunction)
-                ordered.setdefault(self._leads.rarest(gates), []).append((number, gates, others))
+                gates, others = leads.gate(conjunction)
+                ordered.setdefault(leads.rarest(gates), []).append((number, gates, others))
         return ordered
 
     def _alternatives(self, profile: str) -> list[tuple[RuleEntry, list[Conjunction]]]:
@@ -97,6 +108,7 @@ class Leads:
         self._shares = shares
         self._tokens = [token for tokens in cover.values() for token in tokens]
         self._searches = [_Search(stem, tokens) for stem, tokens in cover.items()]
+        self._inside: dict[bytes, frozenset[bytes]] = {}
 
     @property
     def stems(self) -> tuple[bytes, ...]:
@@ -113,8 +125,14 @@ class Leads:
 
     def gate(self, conjunction: Conjunction) -> Gated:
         """What a search already says of a conjunction, and what it leaves open."""
-        gates = frozenset(lead for lead in self._tokens if any(lead in token for token in conjunction))
+        gates = frozenset().union(*map(self._leads_in, conjunction))
         return gates, tuple(sorted(set(conjunction) - gates, key=self._share))
+
+    def _leads_in(self, token: bytes) -> frozenset[bytes]:
+        found = self._inside.get(token)
+        if found is None:
+            found = self._inside[token] = frozenset(lead for lead in self._tokens if lead in token)
+        return found
 
     def rarest(self, tokens: Iterable[bytes]) -> bytes:
         """The token that least code holds."""

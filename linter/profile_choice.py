@@ -1,6 +1,8 @@
-"""Which profile speaks of a file, told from its path and bytes. On the start-up path: imports nothing."""
+"""Which profile speaks of a file, told from its path and bytes. On the start-up path: imports `os` alone."""
 
 from __future__ import annotations
+
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ class Chooser:
     """Chooses among profiles in plain data by name. `forced` speaks of every file, `fallback` of those that show no
     sign of any framework."""
 
-    __slots__ = ("_fallback", "_forced", "_order", "_packages", "_profiles")
+    __slots__ = ("_fallback", "_forced", "_of_folder", "_order", "_packages", "_profiles")
 
     def __init__(
         self, profiles: Mapping[str, Mapping[str, Any]], forced: str | None = None, fallback: str = GENERIC
@@ -25,11 +27,20 @@ class Chooser:
         self._fallback = fallback
         self._packages = {package: name for name, data in profiles.items() for package in data.get("packages", ())}
         self._order = sorted(profiles, key=self._rank)
+        self._of_folder: dict[str, str] = {}
 
     def _rank(self, name: str) -> tuple[bool, bool, str]:
         """Of two with the same evidence: a library after its users, a framework with central helpers first."""
         data = self._profiles[name]
         return bool(data.get("library")), not data.get("answer_calls"), name
+
+    def of_folder(self, folder: str) -> str:
+        """The name of the profile for every file in a folder, whatever they hold; empty where that decides."""
+        found = self._of_folder.get(folder)
+        if found is None:
+            found = self._forced or self._packages.get(self._package(os.path.abspath(folder) + "/"), "")
+            self._of_folder[folder] = found
+        return found
 
     def choose(self, path: str, data: bytes) -> str:
         """The name of the profile for a file."""
@@ -41,10 +52,15 @@ class Chooser:
         else a symbol in the text; else the fallback."""
         if self._forced is not None:
             return self._forced, "asked for"
-        for folder in reversed(path.replace("\\", "/").split("/")[:-1]):
-            if folder in self._packages:
-                return self._packages[folder], f"the file lies in the package {folder}"
+        package = self._package(path)
+        if package:
+            return self._packages[package], f"the file lies in the package {package}"
         return self._imported(data) or self._mentioned(data) or (self._fallback, "no sign of a framework")
+
+    def _package(self, path: str) -> str:
+        """The innermost folder of a path that is one of the packages."""
+        folders = path.replace("\\", "/").split("/")[:-1]
+        return next((folder for folder in reversed(folders) if folder in self._packages), "")
 
     def _imported(self, data: bytes) -> tuple[str, str] | None:
         counts: dict[str, int] = {}

@@ -103,12 +103,13 @@ def token_shares() -> Mapping[bytes, float]:
     return {token.encode(): share for token, share in _frequency.SHARES.items()}
 
 
-def token_cover() -> dict[bytes, list[bytes]]:
-    """The stems to search files for, with the tokens that each stands for: a cover for all rules under the built-in
-    profiles."""
+def token_cover(profile: str) -> dict[bytes, list[bytes]]:
+    """The stems to search files of a profile for, with the tokens that each stands for: a cover for all rules. The
+    empty name stands for all built-in profiles together; one that is not built in has none."""
     from moelint.rules import _index
 
-    return {stem.encode(): [token.encode() for token in tokens] for stem, tokens in _index.COVER.items()}
+    found = _index.COVERS.get(profile, {})
+    return {stem.encode(): [token.encode() for token in tokens] for stem, tokens in found.items()}
 
 
 def build_profile(data: Mapping[str, Any]) -> Profile:

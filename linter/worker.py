@@ -29,8 +29,8 @@ class Worker:
         self._texts = texts
         self._hashing = hashing
         self._prefilter = Prefilter(plan.rules, plan.profiles, plan.chooser())
+        self._prefilter.learn(self._leads)
         self._rules = {rule.code: rule for rule in plan.rules}
-        self._ready = False
         self._engine: Engine | None = None
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -48,18 +48,6 @@ class Worker:
             self._engine = Engine(self.plan)
         return self._engine
 
-    def prepare_search(self) -> None:
-        """Work out what `scan_in_bulk` searches for; to be done before processes are forked."""
-        if not self._ready:
-            found, shares = registry.token_cover(), registry.token_shares()
-            if self.plan.profiles is not registry.profile_data() or len(self.plan.rules) < len(registry.entries()):
-                from moelint.linter.token_cover import cover, restricted
-
-                conjunctions = set(self._prefilter.conjunctions())
-                found = cover(conjunctions, shares, restricted(found, conjunctions))
-            self._prefilter.learn(Leads(found, shares))
-            self._ready = True
-
     def prepare_analysis(self) -> None:
         """Import all that an analysis may need; to be done before processes are forked."""
         self.engine.prepare(self.plan.rules)
@@ -70,7 +58,6 @@ class Worker:
 
     def scan_in_bulk(self, path: str) -> Scan:
         """The same, with a search for a few stems first, which pays from some dozens of files on."""
-        self.prepare_search()
         return self._scan(path, in_bulk=True)
 
     def analyse(self, scan: Scan) -> tuple[Scan, Record]:
@@ -86,6 +73,15 @@ class Worker:
             profile, codes = scan[3], scan[4]
         rules = [self._rules[code] for code in codes]
         return scan, self.engine.check(os.path.abspath(path), data, profile, rules)
+
+    def _leads(self, profile: str) -> Leads:
+        found, shares = registry.token_cover(profile), registry.token_shares()
+        if self.plan.profiles != registry.profile_data() or len(self.plan.rules) < len(registry.entries()):
+            from moelint.linter.token_cover import cover, restricted
+
+            conjunctions = set(self._prefilter.conjunctions(profile))
+            found = cover(conjunctions, shares, restricted(found, conjunctions))
+        return Leads(found, shares)
 
     def _scan(self, path: str, *, in_bulk: bool) -> Scan:
         try:

@@ -16,10 +16,11 @@ from typing import Any
 
 import moelint.rules
 from moelint.linter import suppression_rules
-from moelint.linter.prefilter import expand
-from moelint.linter.registry import token_shares
-from moelint.linter.rule import RouteRule, Rule, Tokens
-from moelint.linter.token_cover import cover
+from moelint.linter.prefilter import ANY, Prefilter
+from moelint.linter.profile_choice import Chooser
+from moelint.linter.registry import RuleEntry, token_shares
+from moelint.linter.rule import RouteRule, Rule
+from moelint.linter.token_cover import Cover, cover
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -66,22 +67,26 @@ def render() -> str:
     tables = (
         ("RULES", rules),
         ("PROFILES: dict[str, dict[str, Any]]", profiles),
-        ("COVER: dict[str, list[str]]", token_cover(_tokens(), list(profiles.values()))),
+        ("COVERS: dict[str, dict[str, list[str]]]", token_covers(_searching(), profiles)),
     )
     body = "\n".join(f"{name} = {pformat(value, width=118, sort_dicts=False)}" for name, value in tables)
     return f"{_HEADER}\n{body}\n"
 
 
-def _tokens() -> list[Tokens]:
-    return [rule.tokens for rule in rule_classes() if not issubclass(rule, RouteRule)]
+def _searching() -> list[RuleEntry]:
+    return [RuleEntry(*_row(rule)) for rule in rule_classes() if not issubclass(rule, RouteRule)]
 
 
-def token_cover(tokens: list[Tokens], profiles: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """What the search in bulk looks for. Raises ValueError for a rule without tokens, which would have every file
-    parsed."""
-    if not all(alternatives and all(alternatives) for alternatives in tokens):
+def token_covers(rules: list[RuleEntry], profiles: dict[str, dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
+    """What the search in bulk looks for under each profile, and under any. Raises ValueError for a rule without
+    tokens, which would have every file parsed."""
+    if not all(rule.tokens and all(rule.tokens) for rule in rules):
         raise ValueError("a rule has no tokens, or an alternative without any")
-    found = cover((c for profile in profiles for rule in tokens for c in expand(rule, profile)), token_shares())
+    search = Prefilter(rules, profiles, Chooser(profiles))
+    return {name: _as_text(cover(search.conjunctions(name), token_shares())) for name in (ANY, *profiles)}
+
+
+def _as_text(found: Cover) -> dict[str, list[str]]:
     return {stem.decode(): [token.decode() for token in leads] for stem, leads in found.items()}
 
 

@@ -77,8 +77,12 @@ def test_two_rules_in_a_file_and_a_code_used_twice_are_refused(make_index: Modul
 
 @pytest.mark.parametrize("tokens", [(), ((),), (("a",), ())])
 def test_a_rule_that_would_have_every_file_parsed_is_refused(make_index: ModuleType, tokens: Tokens) -> None:
+    rules = [
+        registry.RuleEntry(f"T{n}", f"t{n}", "f", "error", "1", "", given, False, ("client",), "m", "C")
+        for n, given in enumerate([(("fine",),), tokens])
+    ]
     with pytest.raises(ValueError, match="no tokens"):
-        make_index.token_cover([(("fine",),), tokens], [{}])
+        make_index.token_covers(rules, {"generic": {}})
 
 
 def test_profiles_are_plain_data() -> None:

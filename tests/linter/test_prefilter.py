@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moelint.linter import options, registry
 from moelint.linter.check import check
 from moelint.linter.plan import plan_for
-from moelint.linter.prefilter import Leads, Prefilter, expand
+from moelint.linter.prefilter import ANY, Leads, Prefilter, expand
 from moelint.linter.profile_choice import Chooser
 from moelint.linter.rule import Tokens
 from moelint.linter.token_cover import cover, minimal, restricted
@@ -36,8 +36,12 @@ def prefilter(*tokens: Tokens, profile: dict[str, object] = PROFILE) -> Prefilte
 def codes(search: Prefilter, data: bytes, path: str = "/x/pkg/y.py") -> list[str]:
     """The rules that a file selects: the same by the plain search and by the search in bulk."""
     plain = [rule.code for rule in search.select(path, data)[1]]
-    for shares in ({}, {token: 1.0 for conjunction in search.conjunctions() for token in conjunction[:1]}):
-        search.learn(Leads(cover(search.conjunctions(), shares), shares))
+    for shares in ({}, {token: 1.0 for conjunction in search.conjunctions(ANY) for token in conjunction[:1]}):
+
+        def leads_for(profile: str, shares: dict[bytes, float] = shares) -> Leads:
+            return Leads(cover(search.conjunctions(profile), shares), shares)
+
+        search.learn(leads_for)
         assert [rule.code for rule in search.select_in_bulk(path, data)[1]] == plain
     return plain
 
@@ -128,15 +132,30 @@ def test_a_cover_is_restricted_to_what_is_asked() -> None:
     assert restricted(covered, []) == {}
 
 
-def test_the_index_covers_the_real_rules_with_few_stems() -> None:
-    covered = registry.token_cover()
+@pytest.mark.parametrize("profile", [ANY, *registry.profile_data()])
+def test_the_index_covers_the_real_rules_with_few_stems(profile: str) -> None:
+    covered = registry.token_cover(profile)
     leading = [token for tokens in covered.values() for token in tokens]
     profiles = registry.profile_data()
     search = Prefilter(registry.entries(), profiles, Chooser(profiles))
-    for conjunction in search.conjunctions():
+    for conjunction in search.conjunctions(profile):
         assert any(lead in token for lead in leading for token in conjunction), conjunction
     assert all(stem in token for stem, tokens in covered.items() for token in tokens)
     assert len(covered) <= 14, "each stem costs a pass over every file: choose tokens that share a part"
+
+
+def test_where_the_folder_tells_the_profile_only_its_stems_are_searched_for() -> None:
+    asked: list[str] = []
+    search = prefilter((("@factor",), ("plain_word",)))
+
+    def leads_for(profile: str) -> Leads:
+        asked.append(profile)
+        return Leads(cover(search.conjunctions(profile), {}), {})
+
+    search.learn(leads_for)
+    assert search.select_in_bulk("/x/pkg/sub/y.py", b"route_scale")[0] == "pkg"
+    assert search.select_in_bulk("/x/other/y.py", b"import pkg\nroute_scale")[0] == "pkg"
+    assert asked == ["pkg", ANY]
 
 
 def test_a_gate_takes_over_what_the_search_tells() -> None:

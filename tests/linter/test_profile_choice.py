@@ -47,6 +47,18 @@ def test_evidence(path: str, data: bytes, expected: str) -> None:
     assert choose(path, data, Profiles(PROFILES)).name == expected
 
 
+def test_a_folder_decides_for_all_its_files_or_for_none() -> None:
+    chooser = Chooser(PROFILES)
+    assert [chooser.of_folder(folder) for folder in ("/x/engine/models", "/x/engine/server", "/x/engines", "/")] == [
+        "engine",
+        "server",
+        "",
+        "",
+    ]
+    assert Chooser(PROFILES, forced="hub").of_folder("/x/engine") == "hub"
+    assert Chooser(PROFILES, fallback="hub").of_folder("/x") == ""
+
+
 def test_the_reason_is_told() -> None:
     chooser = Chooser(PROFILES)
     assert chooser.explain("engine/a.py", b"")[1] == "the file lies in the package engine"
