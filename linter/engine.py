@@ -58,7 +58,8 @@ class Engine:
     def prepare(self, rules: Iterable[RuleEntry]) -> None:
         """Import `rules` now, before processes are forked."""
         for rule in rules:
-            self._class(rule)
+            if not rule.by_routes:
+                self._class(rule)
 
     def check(
         self,
@@ -77,8 +78,11 @@ class Engine:
         if not rules:
             return NOTHING
         try:
-            data = to_utf8(data)
-            module = Module(Source(path, data), self._parse(path, data), facts)
+            source = Source(path, to_utf8(data))
+            rules = [rule for rule in rules if self._class(rule).may_find(source, facts)]
+            if not rules:
+                return NOTHING
+            module = Module(source, self._parse(path, source.data), facts)
         except SyntaxError as error:
             problem = "MOE-E002", error.lineno or 1, f"the file does not parse: {error.msg}", False
             return ((), (), (problem,), True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from moelint.linter.analysis.module import Class, Function, Module, dotted_name, terminal_name
 from moelint.linter.model import Place, Region, Severity
 from moelint.linter.profile import Profile
+from moelint.linter.source import Source
 
 if TYPE_CHECKING:
     from moelint.linter.repair import Repair
@@ -24,6 +25,7 @@ __all__ = [
     "Profile",
     "RouteRule",
     "Rule",
+    "Source",
     "dotted_name",
     "terminal_name",
 ]
@@ -63,6 +65,12 @@ class Rule(ABC):
     """Only for frameworks whose profile names central helpers."""
     roles: ClassVar[tuple[str, ...]] = ("client", "owner")
     """The kinds of module the rule looks at; kernels and runners are `leaf`."""
+
+    @classmethod
+    def may_find(cls, source: Source, profile: Profile) -> bool:
+        """Whether a file that holds the tokens may hold a finding, told from its bytes. Asked before the file is
+        parsed, for what tokens cannot say; must never deny what `check` would find."""
+        return True
 
     @abstractmethod
     def check(self, module: Module) -> Iterable[Draft]:

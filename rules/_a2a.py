@@ -9,8 +9,15 @@ from moelint.linter.analysis.guards import Guards
 from moelint.linter.analysis.module import Class, Function
 from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Node
+from moelint.linter.rule import Profile, Source
 
 A2A = "a2a"
+
+
+def names_back_end(source: Source, profile: Profile) -> bool:
+    """Whether a file names anything that an all-to-all back end is tested by."""
+    groups = {**profile.backend_sources, **profile.backend_predicates}
+    return any(group == A2A and name.encode() in source.data for name, group in groups.items())
 
 
 def route_tests(forward: Function, cls: Class) -> Iterator[ast.expr]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moelint.linter.analysis.module import terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 from moelint.rules._truth import Outcome
 
 
@@ -80,7 +80,7 @@ def _expression(
     read = _scaled(node, spelled)
     if read and isinstance(node, (ast.expr, ast.stmt)):
         yield Use(node, read, outcomes)
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield from _expression(child, outcomes, spelled)
 
 

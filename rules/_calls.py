@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from moelint.linter.analysis.module import Class, Function, FunctionNode, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 
 _ENTRIES = ("forward", "__call__", "call", "apply")
 
@@ -97,7 +97,7 @@ class Calls:
                         continue
                 elif isinstance(node, ast.Call):
                     known.append(Site(node, around))
-                stack.extend((child, around) for child in ast.iter_child_nodes(node))
+                stack.extend((child, around) for child in children(node))
         return known
 
     @cached_property

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from moelint.linter.analysis.mentions import mentions, walk_mentions
 from moelint.linter.analysis.module import FunctionNode, Module, terminal_name
-from moelint.linter.analysis.walk import walk
-from moelint.rules._mentions import mentions, walk_mentions
+from moelint.linter.analysis.walk import children, walk
 
 _TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
 _SCALAR_CALLS = frozenset({"float", "int"})
@@ -74,7 +74,7 @@ class FactorNames:
                     continue
             elif self.is_read(current):
                 return True
-            stack.extend(ast.iter_child_nodes(current))
+            stack.extend(children(current))
         return False
 
     def only_renames(self, node: ast.If) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Class, Module, terminal_name
-from moelint.rules._mentions import mentions
+from moelint.linter.analysis.walk import children
 
 _PLUMBING = ("config", "cfg", "args", "arguments", "params", "settings", "options", "spec")
 _TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
@@ -148,5 +149,5 @@ class _Collector:
             self.reads.elsewhere.add(attribute)
 
     @staticmethod
-    def _inside(node: ast.AST) -> Iterator[ast.AST]:
-        return iter(()) if isinstance(node, ast.Raise) else ast.iter_child_nodes(node)
+    def _inside(node: ast.AST) -> Sequence[ast.AST]:
+        return () if isinstance(node, ast.Raise) else children(node)

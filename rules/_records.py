@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 
 _PLAIN_BASES = frozenset({"object", "Module", "ABC", "Generic", "Protocol", "Layer"})
 _ENDINGS = ("Config", "Configuration", "Args", "Arguments", "Params", "Metadata", "Spec", "BaseModel", "NamedTuple")
@@ -88,7 +88,7 @@ def _without_errors(body: list[ast.stmt]) -> Iterator[ast.AST]:
         node = stack.pop()
         if not isinstance(node, ast.Raise):
             yield node
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))
 
 
 def _is_empty(node: ast.expr, names: set[str]) -> bool:
@@ -101,5 +101,7 @@ def _stands_in(name: str) -> bool:
 
 def _is_registered(module: Module, name: str) -> bool:
     """Whether the module hands a function of this name to something as a fake or meta kernel."""
+    if module.source.data.count(name.encode()) < 2:
+        return False
     pattern = rb"(?<![a-z])(?:fake|meta|abstract)(?![a-z])\w*\s*[=(][^=]{0,120}?\b%s\b(?!\s*\()" % name.encode()
     return re.search(pattern, module.source.data) is not None

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, FunctionNode, Module, terminal_name
 from moelint.linter.analysis.walk import walk
-from moelint.rules._mentions import mentions
 
 _SUMS = frozenset({"all_reduce", "allreduce", "psum"})
 _HELPER = re.compile(r"_?maybe_\w*reduce")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.guards import Guards
 from moelint.linter.analysis.module import Class, Function
 from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE
-from moelint.linter.rule import Draft, Module, Rule
-from moelint.rules._a2a import back_ends, in_words, route_tests
+from moelint.linter.rule import Draft, Module, Profile, Rule, Source
+from moelint.rules._a2a import back_ends, in_words, names_back_end, route_tests
 from moelint.rules._sites import guards_of
+
+_REPLICATION = re.compile(rb"""["']replicated["']|tp_size["']?[\s\\]*[=:][\s\\]*1""")
 
 
 class A2aListsDisagree(Rule):
@@ -67,6 +70,10 @@ class A2aListsDisagree(Rule):
     help = "compute the list once and use it for both"
     needs_helpers = True
     roles = ("client",)
+
+    @classmethod
+    def may_find(cls, source: Source, profile: Profile) -> bool:
+        return names_back_end(source, profile) and _REPLICATION.search(source.data) is not None
 
     def check(self, module: Module) -> Iterable[Draft]:
         guards = guards_of(module)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
-from moelint.rules._mentions import mentions
 
 _SHORT_NAMES = frozenset({"factor", "rsf", "scaling_factor", "routing_factor", "routed_factor"})
 _STREAM = re.compile(r"residual|hidden")

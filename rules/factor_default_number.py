@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from moelint.linter.analysis.mentions import mentions, walk_mentions
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
-from moelint.rules._mentions import mentions, walk_mentions
 from moelint.rules._records import is_configuration
 
 

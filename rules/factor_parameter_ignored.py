@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, Module
 from moelint.linter.analysis.walk import walk
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._factor_names import FactorNames
-from moelint.rules._mentions import mentions
 from moelint.rules._records import is_stand_in
 
 

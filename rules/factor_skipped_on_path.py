@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._factor_names import FactorNames
-from moelint.rules._mentions import mentions
 from moelint.rules._outputs import Outputs
 from moelint.rules._paths import Skip, skips
 from moelint.rules._reads import receiver_name
@@ -147,7 +147,7 @@ class _Entitled:
                     stack.extend(self.outputs.bound.get(name, ()))
             elif isinstance(node, ast.Compare) and any(_is_zero(part) for part in node.comparators):
                 return True
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))
         return False
 
 

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Rule
-from moelint.rules._mentions import mentions
 from moelint.rules._reads import attribute_reads, family_of, is_plumbing, key_read, receiver_name
 from moelint.rules._records import bases_are_known, is_record
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from moelint.linter.analysis.mentions import covers, mentioning_lines
 from moelint.linter.analysis.module import Function, Module
 from moelint.linter.analysis.walk import walk
-from moelint.linter.rule import Draft, Rule
+from moelint.linter.rule import Draft, Profile, Rule, Source
 from moelint.rules._buffers import Choice, Use, operands, sites, view_of
-from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._records import is_allocation
 from moelint.rules._reductions import local_values
 from moelint.rules._truth import Conditions, Outcome
@@ -63,11 +63,13 @@ class NeutralShortcutDisagrees(Rule):
     help = "take both decisions by one stored test"
     roles = ("client", "owner", "method", "leaf")
 
+    @classmethod
+    def may_find(cls, source: Source, profile: Profile) -> bool:
+        return bool(_compared(source, profile.factor))
+
     def check(self, module: Module) -> Iterable[Draft]:
         spelled = module.profile.factor
-        compared = [
-            line for line, text in mentioning_lines(module, spelled) if any(sign in text for sign in _COMPARISONS)
-        ]
+        compared = _compared(module.source, spelled)
         for function in module.functions if compared else ():
             if function.outer is not None or not covers(function.node, compared):
                 continue
@@ -86,6 +88,11 @@ class NeutralShortcutDisagrees(Rule):
                         function.qualname,
                         ((choice.test, "this test decides which buffer is written"),),
                     )
+
+
+def _compared(source: Source, spelled: frozenset[str]) -> list[int]:
+    """The lines that compare and name the factor."""
+    return [line for line, text in mentioning_lines(source, spelled) if any(sign in text for sign in _COMPARISONS)]
 
 
 def _unrelated(

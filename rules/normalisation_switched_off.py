@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from moelint.linter.analysis.module import Function, dotted_name, terminal_name
-from moelint.linter.rule import Draft, Module, Rule
+from moelint.linter.analysis.walk import children
+from moelint.linter.rule import Draft, Module, Profile, Rule, Source
 from moelint.rules import _router_words as words
 from moelint.rules._renorm import switches
 from moelint.rules._router import router_facts
@@ -18,7 +19,11 @@ _SWITCH = (
     r"|normali[sz]e_(topk|top_k|expert|gat|prob|rout|weight))"
 )
 _NORM = re.compile(_SWITCH)
-_OFF = re.compile(_SWITCH.encode() + rb"\w*[\"']?\]?\s*[:=]\s*(False|[A-Z])")
+_NEAR = re.compile(rb"norm\w*[\"']?\]?\s*[:=]\s*(?!true\b|none\b)[a-z]")
+"""In lower case, the end of what `_OFF` finds: quickly found, because it starts with a word."""
+_BEFORE = 16
+"""How many bytes before such an end `_OFF` may begin."""
+_OFF = re.compile(rb"(?i:%s)\w*[\"']?\]?\s*[:=]\s*(False|(?!True\b|None\b)[A-Z])" % _SWITCH.encode())
 _SOFTMAX = (b'"softmax"', b"'softmax'", b"SOFTMAX", b".Softmax")
 _SCORE = re.compile(r"scor\w*_(f|fn|func|function|act)|(score|scoring|router_activation|gate_activation)(_\w+)?$")
 _COUNT = re.compile(r"top_?k|experts_per_tok")
@@ -71,10 +76,11 @@ class NormalisationSwitchedOff(Rule):
     )
     help = "normalise the chosen weights, or softmax the chosen logits"
 
+    @classmethod
+    def may_find(cls, source: Source, profile: Profile) -> bool:
+        return any(word in source.data for word in _SOFTMAX) and _switches_off(source.data)
+
     def check(self, module: Module) -> Iterable[Draft]:
-        data = module.source.data
-        if not any(word in data for word in _SOFTMAX) or not _OFF.search(data):
-            return
         for settings in _settings(module):
             off = _first(settings, _NORM, _is_off, module)
             soft = _first(settings, _SCORE, _is_softmax, module)
@@ -92,14 +98,23 @@ class NormalisationSwitchedOff(Rule):
             )
 
 
+def _switches_off(text: bytes) -> bool:
+    return any(
+        _OFF.search(text, max(0, near.start() - _BEFORE), near.end() + len(b"False"))
+        for near in _NEAR.finditer(text.lower())
+    )
+
+
 def _settings(module: Module) -> Iterator[_Settings]:
-    """Everything in the module that sets several values together."""
+    """Everything in the module that sets several values together, but in functions that switch nothing off."""
     owners = {function.node: function for function in module.functions}
     stack: list[tuple[ast.AST, Function | None]] = [(module.tree, None)]
     objects: dict[tuple[Function | None, str], _Settings] = {}
     while stack:
         node, around = stack.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if not _switches_off(module.source.segment(node)):
+                continue
             around = owners.get(node, around)
         qualname = around.qualname if around is not None else "<module>"
         if isinstance(node, ast.Call) and len(node.keywords) > 1:
@@ -113,7 +128,7 @@ def _settings(module: Module) -> Iterator[_Settings]:
                 base, name = _field(target)
                 if name:
                     objects.setdefault((around, base), _Settings(qualname)).entries[name] = (node.value, node)
-        stack.extend((child, around) for child in ast.iter_child_nodes(node))
+        stack.extend((child, around) for child in children(node))
     yield from objects.values()
 
 

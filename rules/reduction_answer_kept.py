@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from moelint.linter.analysis.mentions import covers, mentioning_lines
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 from moelint.linter.rule import Draft, Rule
-from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._reads import is_plumbing, receiver_name
 from moelint.rules._reductions import collectives, local_values
 
@@ -76,7 +76,7 @@ class ReductionAnswerKept(Rule):
     roles = ("client", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        asked = [line for line, text in mentioning_lines(module, _WORDS) if _QUESTION.search(text)]
+        asked = [line for line, text in mentioning_lines(module.source, _WORDS) if _QUESTION.search(text)]
         if not asked:
             return
         for cls in module.classes.values():
@@ -201,5 +201,5 @@ def _tested(tests: Iterable[ast.expr], bound: dict[str, list[ast.expr]], receive
         elif isinstance(node, ast.Name) and node.id not in seen:
             seen.add(node.id)
             stack.extend(bound.get(node.id, ()))
-        stack.extend(ast.iter_child_nodes(node))
+        stack.extend(children(node))
     return found

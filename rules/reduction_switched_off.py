@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
-from moelint.rules._mentions import mentions
 from moelint.rules._reductions import Tests, collectives, local_values
 
 _SWITCH = re.compile(r"(enable_?|do_?|needs?_?|with_?|final_?)?all_?reduce|reduce_(results?|outputs?)|must_reduce\w*")

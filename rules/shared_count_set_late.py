@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from moelint.linter.analysis.mentions import covers, mentioning_lines
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.rule import Draft, Rule
-from moelint.rules._mentions import covers, mentioning_lines
 from moelint.rules._reads import receiver_name
 
 _COUNT = re.compile(r"_?(n|num|nr)_\w*(shared|fused)\w*|\w*(shared|fused)\w*_(slots|count|num)")
@@ -75,7 +75,7 @@ class SharedCountSetLate(Rule):
     roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        counted = [line for line, text in mentioning_lines(module, _WORDS) if _SET.search(text)]
+        counted = [line for line, text in mentioning_lines(module.source, _WORDS) if _SET.search(text)]
         for cls in module.classes.values() if counted else ():
             init = cls.methods.get("__init__")
             if init is None or not covers(init.node, counted):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from moelint.linter.analysis.module import Class, terminal_name
 from moelint.linter.diagram import FALSE
-from moelint.linter.rule import Draft, Module, Rule
-from moelint.rules._a2a import back_ends, in_words, route_tests
+from moelint.linter.rule import Draft, Module, Profile, Rule, Source
+from moelint.rules._a2a import back_ends, in_words, names_back_end, route_tests
 from moelint.rules._sites import guards_of
 
+_UNREDUCED = re.compile(rb"reduce_results[\s\\]*=[\s\\]*False")
 _PLACEMENT = frozenset({"parallel_group", "tp_size", "tp_rank", None})
 
 
@@ -65,6 +67,10 @@ class SharedExpertShardedOnA2a(Rule):
     help = "replicate the shared expert for the back ends of the all-to-all route"
     needs_helpers = True
     roles = ("client",)
+
+    @classmethod
+    def may_find(cls, source: Source, profile: Profile) -> bool:
+        return names_back_end(source, profile) and _UNREDUCED.search(source.data) is not None
 
     def check(self, module: Module) -> Iterable[Draft]:
         for cls in module.classes.values():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from moelint.linter.analysis.events import Scale
 from moelint.linter.analysis.module import Function, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._reductions import local_values
 
@@ -130,5 +130,5 @@ def _returns_tuples(function: Function) -> bool:
         if isinstance(node, ast.Return):
             returned.append(node.value)
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))
     return bool(returned) and all(isinstance(value, ast.Tuple) and len(value.elts) > 1 for value in returned)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from moelint.linter.analysis.module import TRIES, FunctionNode, bindings, dotted_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 
 _Position = tuple[int, int]
 _END: _Position = (1 << 60, 0)
@@ -97,7 +97,7 @@ class _Holder:
         return _merged(statement.test, then, other)
 
     def _walrus(self, statement: ast.stmt, held: ast.expr | None) -> ast.expr | None:
-        for node in ast.iter_child_nodes(statement):
+        for node in children(statement):
             if isinstance(node, ast.expr):
                 for part in walk(node):
                     if isinstance(part, ast.NamedExpr) and part.target.id == self.target and _end(part) <= self.stop:

@@ -9,7 +9,7 @@ from typing import Any
 from moelint.linter.analysis.calls import Calls
 from moelint.linter.analysis.events import Compared, Guard, Step, Value, either
 from moelint.linter.analysis.shapes import is_neutral, is_number, is_scalar_call, is_self, path_text, short
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import children, walk
 
 
 class Evaluator(Calls):
@@ -76,7 +76,7 @@ class Evaluator(Calls):
         else:
             self.env = dict(outer)
             kept = self.guards
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.comprehension):
                     self.eval(child.iter)
                     for name in walk(child.target):
@@ -85,7 +85,7 @@ class Evaluator(Calls):
                     for test in child.ifs:
                         self.eval_test(test)
                         self.guards += (Guard(test, True, "if", self.function),)
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.expr):
                     self.eval(child)
             self.guards = kept

@@ -7,12 +7,11 @@ up (a few rounds at most); only functions whose source mentions a relevant name 
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from moelint.linter.analysis.events import Event, Guard, Handed, Scale, Value
 from moelint.linter.analysis.known import Call, Known
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.statements import FunctionWalk
 
@@ -43,7 +42,7 @@ class _Analysis:
         self.known = Known(module)
         self.events: dict[Function, list[Event]] = {}
         profile = module.profile
-        self._words = _pattern(
+        self._words = (
             profile.factor | profile.flags | profile.runner_flags | profile.slot_weight | profile.wish
             | profile.topk_weights | profile.answer_names | frozenset(profile.slot_sinks)
             | {
@@ -55,7 +54,7 @@ class _Analysis:
     def run(self) -> Flow:
         known = self.known
         candidates = [f for f in self.module.functions if f.outer is None and not _is_kernel(f)]
-        pending = [f for f in candidates if self._words.search(self.module.source.segment(f.node))]
+        pending = [f for f in candidates if mentions(self.module, f.node, self._words)]
         for _ in range(_ROUNDS):
             known.fresh_names, known.fresh_functions = set(), set()
             for function in pending:
@@ -129,13 +128,6 @@ class _Entries:
             if all(alternatives):
                 self._known[function] = (Guard(calls[0].node, True, "callers", function, None, alternatives),)
         return self._known[function]
-
-
-@lru_cache(maxsize=16)
-def _pattern(words: frozenset[str]) -> re.Pattern[bytes]:
-    """One search for all words; shorter ones stand for the longer that contain them."""
-    stems = [word for word in words if not any(other != word and other in word for other in words)]
-    return re.compile("|".join(sorted(map(re.escape, stems))).encode() or b"(?!)")
 
 
 def _is_kernel(function: Function) -> bool:

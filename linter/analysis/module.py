@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -65,14 +65,15 @@ class Class:
     """`self.x = value` and class-level `x = value`: name -> values in source order."""
     assignments: dict[str, list[ast.stmt]] = field(default_factory=dict)
     """The statements that `attributes` come from, in the same order."""
+    bases: list[str] = field(init=False)
+    """The bases as source text."""
+
+    def __post_init__(self) -> None:
+        self.bases = [dotted_name(base) or ast.unparse(base) for base in self.node.bases]
 
     @property
     def name(self) -> str:
         return self.node.name
-
-    @property
-    def bases(self) -> list[str]:
-        return [ast.unparse(base) for base in self.node.bases]
 
     def has_property(self, name: str) -> bool:
         method = self.methods.get(name)
@@ -128,6 +129,8 @@ class Module:
         """The top-level function `name`, or the method `name` of `cls` or of its bases in this module."""
         if cls is None:
             return self._top_level.get(name)
+        if name not in self._methods:
+            return None
         for ancestor in self.ancestry(cls):
             if name in ancestor.methods:
                 return ancestor.methods[name]
@@ -156,11 +159,18 @@ class Module:
             queue.extend(self.classes[base] for base in current.bases if base in self.classes)
 
     @cached_property
+    def _methods(self) -> set[str]:
+        return {function.name for function in self.functions if function.cls is not None}
+
+    @cached_property
     def _top_level(self) -> dict[str, Function]:
         return {f.name: f for f in self.functions if f.cls is None and f.outer is None}
 
     def _collect(self, body: list[ast.stmt], prefix: str, cls: Class | None, outer: Function | None) -> None:
         for statement in body:
+            kind = type(statement)
+            if outer is not None and kind in _SIMPLE:
+                continue
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 function = Function(statement, prefix + statement.name, cls, outer)
                 self.functions.append(function)
@@ -182,7 +192,7 @@ class Module:
             else:
                 if outer is None:
                     self._collect_binding(statement, cls)
-                if type(statement) in _COMPOUND:
+                if kind in _COMPOUND:
                     for block in _blocks(statement):
                         self._collect(block, prefix, cls, outer)
 
@@ -211,13 +221,16 @@ class Module:
                     cls.assignments.setdefault(target.attr, []).append(statement)
 
 
-def bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+def bindings(statement: ast.stmt) -> Sequence[tuple[ast.expr, ast.expr]]:
     """The targets of an assignment, with what each is bound to (the whole right side where it is unpacked)."""
     if isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            yield from _paired(target, statement.value)
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        yield statement.target, statement.value
+        targets, value = statement.targets, statement.value
+        if len(targets) == 1 and not isinstance(targets[0], (ast.Tuple, ast.List, ast.Starred)):
+            return ((targets[0], value),)
+        return [pair for target in targets for pair in _paired(target, value)]
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        return ((statement.target, statement.value),)
+    return ()
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -266,28 +279,26 @@ if sys.version_info >= (3, 11):
 else:
     TRIES = (ast.Try,)
 """The statements that handle exceptions."""
-_COMPOUND = frozenset(
-    (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, *TRIES, ast.Match)
-    + (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-)
+_COMPOUND = frozenset((ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, *TRIES, ast.Match))
+_SIMPLE = frozenset((ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Raise))
+"""Statements inside a function that say nothing of the module."""
 
 
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(statement, name, None)
-        if isinstance(block, list):
-            yield block
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
-    for case in getattr(statement, "cases", ()):
-        yield case.body
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of a compound statement that is no definition."""
+    if isinstance(statement, ast.Match):
+        return [case.body for case in statement.cases]
+    values = statement.__dict__
+    blocks = [values[name] for name in ("body", "orelse", "finalbody") if name in values]
+    return blocks + [handler.body for handler in values.get("handlers", ())]
 
 
-def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def statements(body: list[ast.stmt]) -> list[ast.stmt]:
     """All statements below `body`, not entering nested functions and classes."""
+    found: list[ast.stmt] = []
     for statement in body:
-        yield statement
-        kind = type(statement)
-        if kind in _COMPOUND and kind not in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
+        found.append(statement)
+        if type(statement) in _COMPOUND:
             for block in _blocks(statement):
-                yield from statements(block)
+                found += statements(block)
+    return found

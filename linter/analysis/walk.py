@@ -1,5 +1,5 @@
-"""All nodes below a node, level by level, as `ast.walk` gives them but without contexts, and remembered for functions
-and classes, which many rules walk."""
+"""All nodes below a node, level by level, as `ast.walk` gives them but without contexts and operators, and remembered
+for functions and classes, which many rules walk."""
 
 from __future__ import annotations
 
@@ -9,6 +9,24 @@ from itertools import chain
 
 _NODES = "_moelint_nodes"
 _KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+_CHILDLESS = frozenset({ast.Constant, ast.Name, ast.Global, ast.Nonlocal})
+_PLAIN = frozenset(
+    {"ctx", "op", "ops", "attr", "arg", "asname", "module", "level", "kind", "type_comment", "simple", "is_async"}
+    | {"conversion", "kwd_attrs", "type_ignores"}
+)
+"""Fields that hold no node, or one in which there is nothing to see."""
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """Kind of node -> its fields that hold nodes, in order."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        names = () if kind in _CHILDLESS else tuple(name for name in kind._fields if name not in _PLAIN)
+        self[kind] = names
+        return names
+
+
+_FIELDS = _Fields()
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -16,20 +34,24 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     kept = isinstance(node, _KEPT)
     below: list[ast.AST] | None = node.__dict__.get(_NODES) if kept else None
     if below is None:
-        below = []
-        _add_children(node, below)
+        below = children(node)
+        fields = _FIELDS
         for child in below:
-            _add_children(child, below)
+            if fields[child.__class__]:
+                below += children(child)
         if kept:
             node.__dict__[_NODES] = below
     return chain((node,), below)
 
 
-def _add_children(node: ast.AST, into: list[ast.AST]) -> None:
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below a node, in source order within each field."""
+    found: list[ast.AST] = []
     values = node.__dict__
-    for name in node._fields:
+    for name in _FIELDS[node.__class__]:
         value = values.get(name)
         if value.__class__ is list:
-            into += [item for item in value if isinstance(item, ast.AST)]
-        elif name != "ctx" and isinstance(value, ast.AST):
-            into.append(value)
+            found += [item for item in value if item is not None]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
