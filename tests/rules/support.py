@@ -79,6 +79,7 @@ def run(rules: Iterable[type[Rule]], text: str, path: str = "example.py") -> lis
             (draft.node.lineno, rule.name(), draft)  # type: ignore[attr-defined]
             for rule in rules
             if module.role in rule.roles and (module.profile.has_helpers or not rule.needs_helpers)
+            if rule.may_find(module.source, module.profile)
             for draft in rule().check(module)
         ),
     ]

@@ -78,3 +78,58 @@ def test_documentation_is_complete_and_its_examples_are_true(rule: type) -> None
 def test_codes_are_unique() -> None:
     codes = [rule.code for rule in support.all_rules()]
     assert len(codes) == len(set(codes))
+
+
+_SHARED = """# profile: sglang
+class Block:
+    def __init__(self, config):
+        self.shared_experts = MLP({arguments})
+
+    def forward(self, x):
+        if get_moe_a2a_backend().is_deepep():
+            return self.forward_deepep(x)
+        return self.forward_normal(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        *(
+            ("shared-expert-sharded-on-a2a", _SHARED.format(arguments=arguments))
+            for arguments in ("reduce_results=False", "reduce_results = False", "reduce_results=\\\n False")
+        ),
+        *(
+            ("a2a-lists-disagree", _SHARED.format(arguments=arguments))
+            for arguments in ("**{'tp_size': 1}", '**{"tp_size" : 1}', "**dict(tp_size = 1)", "group='replicated'")
+        ),
+        *(
+            ("normalisation-switched-off", f'x = Router({switch}, scoring_func="softmax")\n')
+            for switch in (
+                "renormalize=False",
+                "renormalize =\n False",
+                "**{'norm_topk_prob': OFF}",
+                "RENORMALIZE=False",
+            )
+        ),
+    ],
+)
+def test_a_file_is_parsed_for_a_finding_in_any_spelling(rule: str, text: str) -> None:
+    module = support.parse(text)
+    (found,) = [known for known in support.all_rules() if known.name() == rule]
+    assert found.may_find(module.source, module.profile)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("shared-expert-sharded-on-a2a", _SHARED.format(arguments="reduce_results=not_here")),
+        ("a2a-lists-disagree", _SHARED.format(arguments="tp_size=2, reason=is_replicated")),
+        ("normalisation-switched-off", 'x = Router(renormalize=True, scoring_func="softmax", norm = None)\n'),
+        ("neutral-shortcut-disagrees", "# profile: sglang\nx = f(routed_scaling_factor=1.0)\nif y == 1:\n    pass\n"),
+    ],
+)
+def test_no_file_is_parsed_where_its_bytes_tell_that_there_is_nothing(rule: str, text: str) -> None:
+    module = support.parse(text)
+    (found,) = [known for known in support.all_rules() if known.name() == rule]
+    assert not found.may_find(module.source, module.profile)
