@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moelint.linter.plan import Plan
     from moelint.linter.records import FindingRow, HiddenRow
 
-_MARK = re.compile(rb"moelint:|#\s*noqa\s*:[^\r\n]*MOE\d", re.IGNORECASE)
+_NOQA_OF_OURS = re.compile(rb"noqa\s*:[^\r\n]*moe\d")
 MODULE = "<module>"
 MALFORMED, UNKNOWN, UNUSED = "MOE901", "MOE902", "MOE903"
 _OWN = frozenset({MALFORMED, UNKNOWN, UNUSED})
@@ -64,7 +64,8 @@ class Comment:
 
 def has_comments(data: bytes) -> bool:
     """Whether the bytes of a file may hold a suppression."""
-    return _MARK.search(data) is not None
+    small = data.lower()
+    return b"moelint:" in small or _NOQA_OF_OURS.search(small) is not None
 
 
 def read_comments(text: str, *, require_reason: bool) -> list[Comment]:

@@ -13,6 +13,7 @@ from moelint.linter.analysis.events import Event, Guard, Handed, Scale, Value
 from moelint.linter.analysis.known import Call, Known
 from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.sinks import COLUMN_WRITE
 from moelint.linter.analysis.statements import FunctionWalk
 
 _ROUNDS = 6
@@ -44,7 +45,7 @@ class _Analysis:
         profile = module.profile
         self._words = (
             profile.factor | profile.flags | profile.runner_flags | profile.slot_weight | profile.wish
-            | profile.topk_weights | profile.answer_names | frozenset(profile.slot_sinks)
+            | profile.answer_names | frozenset(profile.slot_sinks)
             | {
                 name for name, value in module.constants.items()
                 if isinstance(value, ast.Constant) and value.value in profile.factor
@@ -54,7 +55,7 @@ class _Analysis:
     def run(self) -> Flow:
         known = self.known
         candidates = [f for f in self.module.functions if f.outer is None and not _is_kernel(f)]
-        pending = [f for f in candidates if mentions(self.module, f.node, self._words)]
+        pending = [f for f in candidates if self._is_relevant(f)]
         for _ in range(_ROUNDS):
             known.fresh_names, known.fresh_functions = set(), set()
             for function in pending:
@@ -75,6 +76,13 @@ class _Analysis:
                     seen.add(key)
                     flow.events.append(entries.under(event))
         return flow
+
+    def _is_relevant(self, function: Function) -> bool:
+        """Whether a function names the factor, a flag or a slot, or may write a column of the top-k weights."""
+        if mentions(self.module, function.node, self._words):
+            return True
+        named = mentions(self.module, function.node, self.module.profile.topk_weights)
+        return named and COLUMN_WRITE.search(self.module.source.segment(function.node)) is not None
 
     def _walk(self, function: Function) -> None:
         walk = FunctionWalk(self.known, function)

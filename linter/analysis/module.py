@@ -27,6 +27,11 @@ class Function:
     qualname: str
     cls: Class | None
     outer: Function | None = None
+    statements: list[ast.stmt] = field(init=False)
+    """All of its own, those of nested functions and classes left out."""
+
+    def __post_init__(self) -> None:
+        self.statements = statements(self.node.body)
 
     @property
     def name(self) -> str:
@@ -98,7 +103,7 @@ class Module:
         """Names that the module binds exactly once, at its top level."""
         self._rebound: set[str] = set()
         self._definitions: dict[Function, dict[str, list[ast.expr]]] = {}
-        self._collect(tree.body, "", None, None)
+        self._collect(statements(tree.body), "", None, None)
 
     @property
     def path(self) -> str:
@@ -109,7 +114,7 @@ class Module:
         found = self._definitions.get(function)
         if found is None:
             found = self._definitions[function] = {}
-            for statement in statements(function.node.body):
+            for statement in function.statements:
                 for name, value in simple_bindings(statement):
                     found.setdefault(name, []).append(value)
             if b":=" in self.source.segment(function.node):
@@ -166,22 +171,24 @@ class Module:
     def _top_level(self) -> dict[str, Function]:
         return {f.name: f for f in self.functions if f.cls is None and f.outer is None}
 
-    def _collect(self, body: list[ast.stmt], prefix: str, cls: Class | None, outer: Function | None) -> None:
-        for statement in body:
+    def _collect(self, flat: list[ast.stmt], prefix: str, cls: Class | None, outer: Function | None) -> None:
+        """Note what `flat`, the statements of one scope, define."""
+        for statement in flat:
             kind = type(statement)
-            if outer is not None and kind in _SIMPLE:
-                continue
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if kind in _ASSIGNMENTS:
+                if outer is None:
+                    self._collect_binding(statement, cls)
+            elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 function = Function(statement, prefix + statement.name, cls, outer)
                 self.functions.append(function)
                 if cls is not None and outer is None:
                     cls.methods[statement.name] = function
-                    self._collect_attributes(statement, cls)
-                self._collect(statement.body, f"{function.qualname}.", cls, function)
+                    self._collect_attributes(function, cls)
+                self._collect(function.statements, f"{function.qualname}.", cls, function)
             elif isinstance(statement, ast.ClassDef):
                 inner = Class(statement, prefix + statement.name)
                 self.classes.setdefault(inner.qualname, inner)
-                self._collect(statement.body, f"{inner.qualname}.", inner, None)
+                self._collect(statements(statement.body), f"{inner.qualname}.", inner, None)
             elif isinstance(statement, ast.Import):
                 for alias in statement.names:
                     self.imports[alias.asname or alias.name.split(".")[0]] = alias.name
@@ -189,12 +196,6 @@ class Module:
                 base = "." * statement.level + (statement.module or "")
                 for alias in statement.names:
                     self.imports[alias.asname or alias.name] = f"{base}.{alias.name}"
-            else:
-                if outer is None:
-                    self._collect_binding(statement, cls)
-                if kind in _COMPOUND:
-                    for block in _blocks(statement):
-                        self._collect(block, prefix, cls, outer)
 
     def _collect_binding(self, statement: ast.stmt, cls: Class | None) -> None:
         for name, value in simple_bindings(statement):
@@ -206,12 +207,12 @@ class Module:
             else:
                 self.constants[name] = value
 
-    def _collect_attributes(self, node: FunctionNode, cls: Class) -> None:
-        if not node.args.args:
+    def _collect_attributes(self, method: Function, cls: Class) -> None:
+        if not method.node.args.args:
             return
-        receiver = node.args.args[0].arg
-        for statement in statements(node.body):
-            for target, value in bindings(statement):
+        receiver = method.node.args.args[0].arg
+        for statement in method.statements:
+            for target, value in bindings(statement) if type(statement) in _ASSIGNMENTS else ():
                 if (
                     isinstance(target, ast.Attribute)
                     and isinstance(target.value, ast.Name)
@@ -280,8 +281,7 @@ else:
     TRIES = (ast.Try,)
 """The statements that handle exceptions."""
 _COMPOUND = frozenset((ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, *TRIES, ast.Match))
-_SIMPLE = frozenset((ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Raise))
-"""Statements inside a function that say nothing of the module."""
+_ASSIGNMENTS = frozenset((ast.Assign, ast.AnnAssign))
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from abc import ABC, abstractmethod
 from typing import Literal
 
@@ -17,6 +18,8 @@ _JOIN = frozenset({"cat", "concat", "concatenate", "hstack", "column_stack"})
 _OVERWRITE = frozenset({"fill_", "copy_", "mul_", "multiply_", "div_", "divide_"})
 _PICK = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_", "scatter", "scatter_"})
 _COLUMN_CALLS = _JOIN | _OVERWRITE | _PICK | {"pad", "where"}
+COLUMN_WRITE = re.compile(rb"\][^=\n\[\]]*=(?!=)|\b(?:%s)\s*\(" % "|".join(sorted(_COLUMN_CALLS)).encode())
+"""What is in the text of every function that gives a column of a tensor a value."""
 _SET_BY_NAME = frozenset({"setattr", "__setattr__", "setdefault", "__setitem__"})
 _VIEW = frozenset({"to", "expand", "view", "reshape", "repeat", "unsqueeze", "contiguous", "type_as", "float", "clone"})
 _NUMBER = frozenset({"tensor", "as_tensor", "float", "scalar_tensor"})
