@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from moelint.linter.analysis.module import Class, Function, FunctionNode, Module, terminal_name
 from moelint.linter.analysis.walk import children, walk
 
+_CALLS = "_moelint_calls"
 _ENTRIES = ("forward", "__call__", "call", "apply")
 
 
@@ -87,17 +88,11 @@ class Calls:
     def _sites_in(self, function: Function | None) -> list[Site]:
         known = self._sites.get(function)
         if known is None:
-            known = self._sites[function] = []
-            stack: list[tuple[ast.AST, Function | None]] = [(function.node if function else self.module.tree, function)]
-            while stack:
-                node, around = stack.pop()
-                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in self._functions:
-                    around = self._functions[node]
-                    if function is None:
-                        continue
-                elif isinstance(node, ast.Call):
-                    known.append(Site(node, around))
-                stack.extend((child, around) for child in children(node))
+            start = function.node if function is not None else self.module.tree
+            known = self._sites[function] = [
+                Site(call, self._functions.get(around) if around is not None else None)
+                for call, around in _calls_below(start)
+            ]
         return known
 
     @cached_property
@@ -184,6 +179,24 @@ class Calls:
             return None
         cls = self.module.classes.get(func.value.id) or self._made_by_local(func.value.id, function)
         return self.module.function(func.attr, cls) if cls is not None else None
+
+
+def _calls_below(start: FunctionNode | ast.Module) -> list[tuple[ast.Call, FunctionNode | None]]:
+    """The calls below a function, or in module-level code, each with the function around it; remembered on the node."""
+    found: list[tuple[ast.Call, FunctionNode | None]] | None = start.__dict__.get(_CALLS)
+    if found is None:
+        found = start.__dict__[_CALLS] = []
+        stack: list[tuple[ast.AST, FunctionNode | None]] = [(start, None)]
+        while stack:
+            node, around = stack.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                if isinstance(start, ast.Module):
+                    continue
+                around = node
+            elif isinstance(node, ast.Call):
+                found.append((node, around))
+            stack.extend((child, around) for child in children(node))
+    return found
 
 
 def is_receiver(node: ast.expr, function: Function) -> bool:
