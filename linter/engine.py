@@ -71,7 +71,7 @@ class Engine:
     ) -> Record:
         """Run those of `rules` that are meant for the file over its bytes. `path` is absolute. Never raises for what
         the file holds, but passes on what `checkpoint`, called before each rule, raises."""
-        facts = self._profile(profile)
+        facts = self.profile(profile)
         role = facts.role(facts.module_name(path))
         allowed = self._plan.rules_for(path, rules)
         rules = [r for r in allowed if role in r.roles and (facts.has_helpers or not r.needs_helpers)]
@@ -97,7 +97,7 @@ class Engine:
         """What `rules` would repair in the file, with the rule and the place of each finding; of a file that cannot be
         analysed, nothing. `data` is in UTF-8."""
         try:
-            module = Module(Source(path, data), parse(data), self._profile(profile))
+            module = Module(Source(path, data), parse(data), self.profile(profile))
         except (SyntaxError, RecursionError, MemoryError):
             return
         for rule in rules:
@@ -166,7 +166,7 @@ class Engine:
             found = self._classes[rule.code] = rule.load()
         return found
 
-    def _profile(self, name: str) -> Profile:
+    def profile(self, name: str) -> Profile:
         found = self._profiles.get(name)
         if found is None:
             found = self._profiles[name] = registry.build_profile(self._plan.profiles[name])

@@ -91,6 +91,12 @@ class MoelintServer(LanguageServer):
         self._complaints.add(text)
         self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"moelint: {text}"))
 
+    def show(self, address: str) -> str:
+        """Have a file opened, if the client can; its address is the answer to whoever asked for it."""
+        if self.abilities.show_document:
+            self.window_show_document(types.ShowDocumentParams(address, take_focus=True))
+        return address
+
     def show_status(self, state: str, message: str = "") -> None:
         """Say how the server is, to clients that asked for it: `ok`, `busy` or `crashed`."""
         if self.user.status and state != self._status:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
 from moelint.linter.errors import MoelintError
 
+_LONGEST = 1 << 26
+"""Bytes that a child may print in one line."""
 _START = (
     "import os, sys; here = os.getcwd(); sys.path[:] = [p for p in sys.path if p not in ('', here)]; "
     "from moelint.linter.{module} import main; sys.exit(main({argv}))"
@@ -22,6 +25,32 @@ class ChildError(MoelintError):
 def command(module: str, argv: Sequence[str]) -> list[str]:
     """The command line that runs `main(argv)` of a module of the linter."""
     return [sys.executable, "-c", _START.format(module=module, argv=repr(list(argv)))]
+
+
+async def lines_of(module: str, folder: str, text: str) -> AsyncIterator[bytes]:
+    """What a child prints, line by line; it is ended when nobody reads on. Raises ChildError if it fails."""
+    child = await asyncio.create_subprocess_exec(
+        *command(module, []),
+        cwd=folder,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=_LONGEST,
+    )
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+    try:
+        child.stdin.write(text.encode())
+        child.stdin.close()
+        while line := await child.stdout.readline():
+            yield line
+        said = (await child.stderr.read()).decode("utf-8", "replace").strip().splitlines()
+        if await child.wait():
+            raise ChildError(said[-1] if said else f"a child ended with {child.returncode}")
+    finally:
+        if child.returncode is None:
+            with suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
 
 
 async def output_of(module: str, argv: Sequence[str], folder: str, text: bytes = b"") -> bytes:

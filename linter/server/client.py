@@ -17,6 +17,10 @@ class UserSettings:
     """Milliseconds of quiet that are waited for while somebody types."""
     workspace_diagnostics: bool = True
     """Check files that are not open too, for clients that ask."""
+    code_lens: bool = True
+    inlay_hints: bool = False
+    routes: bool = True
+    """Analyse routes in the background; without it there is no code lens and no table of routes."""
     status: bool = False
     """Send `moelint/status`, for clients that know it."""
 
@@ -51,16 +55,25 @@ class Abilities:
     configuration: bool = False
     related: bool = False
     links: bool = False
+    show_document: bool = False
+    progress: bool = False
+    refresh_lenses: bool = False
+    refresh_hints: bool = False
 
     @classmethod
     def of(cls, given: types.ClientCapabilities) -> Abilities:
-        text, work = given.text_document, given.workspace
+        text, work, window = given.text_document, given.workspace, given.window
         publish = text and text.publish_diagnostics
         pull = text and text.diagnostic
+        shown = window and window.show_document
         watched = work and work.did_change_watched_files
         return cls(
             pull=pull is not None,
             refresh_diagnostics=bool(work and work.diagnostics and work.diagnostics.refresh_support),
+            refresh_lenses=bool(work and work.code_lens and work.code_lens.refresh_support),
+            refresh_hints=bool(work and work.inlay_hint and work.inlay_hint.refresh_support),
+            show_document=bool(shown and shown.support),
+            progress=bool(window and window.work_done_progress),
             watch=bool(watched and watched.dynamic_registration),
             configuration=bool(work and work.configuration),
             related=bool((publish and publish.related_information) or (pull and pull.related_information)),

@@ -21,14 +21,24 @@ class Pages:
         self._rules = {rule.code: rule for rule in registry.entries()}
         self._written: dict[str, str] = {}
 
+    def markdown(self, code: str) -> str:
+        """The documentation of a rule. Raises KeyError for a code that no rule has."""
+        return rule_doc(self._rules[code]).markdown()
+
+    def code_of(self, name: str) -> str | None:
+        """The code of the rule with this code or name."""
+        return next((rule.code for rule in self._rules.values() if name in (rule.code, rule.name)), None)
+
     def address(self, code: str) -> str:
         """The address of a rule's page. Raises KeyError for a code that no rule has."""
         known = self._written.get(code)
         if known is None or not os.path.exists(known):
-            known = self._written[code] = self._write(
-                f"{self._rules[code].name}.md", rule_doc(self._rules[code]).markdown()
-            )
+            known = self._written[code] = self._write(f"{self._rules[code].name}.md", self.markdown(code))
         return uri_of(known)
+
+    def written(self, name: str, text: str) -> str:
+        """The address of a page with this text."""
+        return uri_of(self._write(name, text))
 
     def _write(self, name: str, text: str) -> str:
         path = os.path.join(self.folder, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from lsprotocol import types
 
@@ -19,6 +20,10 @@ class Sync:
         self._server = server
         self.pace = Pace(time.monotonic)
         self._pushes: dict[str, asyncio.Task[None]] = {}
+        self.settled: list[Callable[[str], None]] = []
+        """Called with the address of a document that was opened or saved."""
+        self.closed: list[Callable[[str], None]] = []
+        """Called with the address of a document that was closed."""
 
     def register(self) -> None:
         on = self._server.on
@@ -42,6 +47,8 @@ class Sync:
 
     def _opened(self, params: types.DidOpenTextDocumentParams) -> None:
         self._push(self._server.documents.open(params.text_document))
+        for listener in self.settled:
+            listener(params.text_document.uri)
 
     def _edited(self, params: types.DidChangeTextDocumentParams) -> None:
         item = params.text_document
@@ -55,12 +62,16 @@ class Sync:
         document = self._server.documents.get(params.text_document.uri)
         if document is not None:
             self._push(document)
+            for listener in self.settled:
+                listener(document.uri)
 
     def _closed(self, params: types.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
         self._server.documents.close(uri)
         self._server.analyst.forget(uri)
         self.pace.forget(uri)
+        for listener in self.closed:
+            listener(uri)
         task = self._pushes.pop(uri, None)
         if task is not None:
             task.cancel()
