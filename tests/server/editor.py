@@ -51,6 +51,7 @@ class Editor:
         self.statuses: list[str] = []
         self.published: dict[str, tuple[int | None, Sequence[types.Diagnostic]]] = {}
         self.refreshes = 0
+        self.lens_refreshes = 0
         self.registrations: list[types.RegistrationParams] = []
         client.feature("moelint/status")(lambda params: self.statuses.append(params.state))
 
@@ -60,8 +61,12 @@ class Editor:
         def refresh(params: None) -> None:
             self.refreshes += 1
 
+        def lens_refresh(params: None) -> None:
+            self.lens_refreshes += 1
+
         client.protocol.fm.features[types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = publish
         client.protocol.fm.features[types.WORKSPACE_DIAGNOSTIC_REFRESH] = refresh
+        client.protocol.fm.features[types.WORKSPACE_CODE_LENS_REFRESH] = lens_refresh
         client.protocol.fm.features[types.CLIENT_REGISTER_CAPABILITY] = self.registrations.append
 
     @property
