@@ -35,7 +35,10 @@ def recipe(name: str) -> Any:
     return yaml.load((CI / name).read_text(), yaml.BaseLoader)
 
 
-@pytest.mark.parametrize(("name", "schema"), [("github.yml", "github-workflows"), ("gitlab.yml", "gitlab-ci")])
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [("github.yml", "github-workflows"), ("pages.yml", "github-workflows"), ("gitlab.yml", "gitlab-ci")],
+)
 def test_the_schema_of_the_service_accepts_it(name: str, schema: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
     done = subprocess.run([*command, str(CI / name)], capture_output=True, text=True)
@@ -43,6 +46,15 @@ def test_the_schema_of_the_service_accepts_it(name: str, schema: str, tmp_path: 
     spoiled = tmp_path / name
     spoiled.write_text((CI / name).read_text().replace("    steps:", "    stepz:").replace("  script:", "  skript:"))
     assert subprocess.run([*command, str(spoiled)], capture_output=True).returncode == 1
+
+
+def test_the_documentation_is_published_from_where_make_builds_it() -> None:
+    [build] = [step["run"] for step in recipe("pages.yml")["jobs"]["build"]["steps"] if "run" in step]
+    [folder] = [
+        step["with"]["path"] for step in recipe("pages.yml")["jobs"]["build"]["steps"] if "path" in step.get("with", {})
+    ]
+    assert build == "make site"
+    assert folder == yaml.safe_load((ROOT / "mkdocs.yml").read_text())["site_dir"]
 
 
 def test_they_say_where_to_put_what_is_to_be_installed() -> None:
