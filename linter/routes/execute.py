@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moelint.linter.diagram import FALSE, TRUE, Node
-from moelint.linter.routes import evaluate, resolve, tensors
+from moelint.linter.routes import call, evaluate, resolve, tensors
 from moelint.linter.routes.frames import Frame
 from moelint.linter.routes.machine import ROUTE_ENDS, Machine
 from moelint.linter.routes.values import (
@@ -180,11 +180,25 @@ def _assert(machine: Machine, node: ast.Assert, frame: Frame) -> None:
 
 
 def _with(machine: Machine, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+    entered: list[Guarded] = []
     for entry in node.items:
         value = evaluate.expression(machine, entry.context_expr, frame)
+        entered.append(value)
         if entry.optional_vars is not None:
             assign(machine, entry.optional_vars, value, frame, node)
     block(machine, node.body, frame)
+    for value in reversed(entered):
+        _leave(machine, value, frame, node)
+
+
+def _leave(machine: Machine, entered: Guarded, frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    """End a context whose `__exit__` is modelled; any other changes nothing."""
+    after = frame.pc
+    for guard, item in machine.within(entered, after):
+        for inner, method in machine.contracts.attribute(machine, item, "__exit__", frame) or ():
+            frame.pc = machine.diagrams.conj(guard, inner)
+            call.value(machine, method, [], {}, frame, node)
+    frame.pc = after
 
 
 def _try(machine: Machine, node: ast.Try, frame: Frame) -> None:

@@ -8,6 +8,7 @@
 | `symbol(name)` | an unknown value of that name |
 | `namespace(name)` | an empty object |
 | `instance(kind, name)` | an object whose methods are models `kind.method` |
+| `shared_instance(kind, name)` | the one object of that kind and name |
 | `weights()` | fresh top-k weights: routed columns of weight 1, no shared column |
 | `routed(weights, state)` | the experts' output for these weights, in a reduction state |
 | `shared(state)` | the separate shared expert's output |
@@ -88,6 +89,10 @@ def _namespace(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: 
 
 def _instance(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
     return [(TRUE, m.instance(_text(a[0]), _text(a[1])))]
+
+
+def _shared_instance(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return [(TRUE, m.only(_text(a[0]), _text(a[1])))]
 
 
 def _weights(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
@@ -184,6 +189,7 @@ TABLE: dict[str, Intrinsic] = {
     "symbol": _symbol,
     "namespace": _namespace,
     "instance": _instance,
+    "shared_instance": _shared_instance,
     "weights": _weights,
     "routed": _routed,
     "shared": _shared,

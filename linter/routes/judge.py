@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from moelint.linter.diagram import FALSE, Node
+from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes import facts
 from moelint.linter.routes.driver import BlockAnalysis, Route, outputs
 from moelint.linter.routes.units import RSF, Part, Parts, exponent, show
@@ -64,6 +64,7 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
         narrowed = diagrams.conj(world, facts.condition(machine, text, analysis.contracts.target_text))
         world = narrowed if narrowed != FALSE else world
     expected = expects_factor(analysis)
+    sparse = _where_experts_run(analysis, route)
     found: dict[Outcome, Node] = {}
 
     def add(outcome: Outcome, guard: Node) -> None:
@@ -79,13 +80,19 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
                 if reduction is not None:
                     add(reduction, inner)
         elif not (isinstance(value, Const) and value.value is None):
-            add(_without_numbers("unknown", f"the result is {str(value)[:80]}"), inside)
+            add(_without_numbers("unknown", f"the result is {str(value)[:80]}"), diagrams.conj(inside, sparse))
     hidden = analysis.contracts.is_hidden
     entered = diagrams.exists(diagrams.conj(route.entry, machine.base), hidden)
     refused = diagrams.minus(entered, diagrams.exists(diagrams.conj(route.pc, machine.base), hidden))
     if refused != FALSE:
         add(_without_numbers("refused", _refusal(route)), refused)
     return [Region(outcome, guard) for outcome, guard in found.items()]
+
+
+def _where_experts_run(analysis: BlockAnalysis, route: Route) -> Node:
+    """A layer that is dense in some configurations has no routed output to judge there; all, if none is seen to run."""
+    ran = analysis.machine.diagrams.any_of(event.guard for event in route.events if event.kind == "run")
+    return ran if ran != FALSE else TRUE
 
 
 def _without_numbers(verdict: Verdict, reason: str) -> Outcome:

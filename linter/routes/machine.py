@@ -94,6 +94,7 @@ class Machine:
         self.budget = budget
         self._cells = 0
         self._atoms: dict[str, Node] = {}
+        self._only: dict[tuple[str, str], Instance] = {}
         contracts.declare(self)
 
     def step(self) -> None:
@@ -225,6 +226,13 @@ class Machine:
         self._cells += 1
         self.heap[self._cells] = {}
         return Instance(self._cells, cls, name)
+
+    def only(self, cls: str, name: str) -> Instance:
+        """The one object of this kind and name."""
+        known = self._only.get((cls, name))
+        if known is None or known.key not in self.heap:
+            known = self._only[cls, name] = self.instance(cls, name)
+        return known
 
     def set_attribute(self, target: Instance, name: str, value: Guarded, pc: Node) -> None:
         slots = self.heap[target.key]

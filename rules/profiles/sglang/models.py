@@ -327,7 +327,7 @@ def group_sum(x):
 
 @model("sglang.srt.layers.moe.utils.should_skip_mlp_all_reduce")
 def should_skip_mlp_all_reduce():
-    return flag("a later step reduces")
+    return flag("a later step reduces") or getattr(get_forward(), "told_to_leave_the_sum", False)
 
 
 @model("sglang.srt.layers.moe.utils.post_experts_output_is_complete")
@@ -338,7 +338,7 @@ def post_experts_output_is_complete(*, is_tp_path):
 
 @model("sglang.srt.layers.moe.utils.should_skip_post_experts_all_reduce")
 def should_skip_post_experts_all_reduce(*, is_tp_path, **kwargs):
-    return flag("a later step reduces") or post_experts_output_is_complete(is_tp_path=is_tp_path)
+    return should_skip_mlp_all_reduce() or post_experts_output_is_complete(is_tp_path=is_tp_path)
 
 
 @model("sglang.srt.layers.moe.utils.post_experts_all_reduce", "sglang.srt.layers.moe.utils.reduce_moe_output")
@@ -356,7 +356,86 @@ def adds_replicated():
     return flag("this rank adds replicated outputs")
 
 
-# stage boundaries and linear maps
+# stage boundaries: layers/layer_boundary. Since 0.5.22 the boundary behind an FFN sums what a sparse one leaves, unless
+# every rank has rows of its own; before, `make_stages` left that to the block.
+
+
+@model("sglang.srt.layers.layer_boundary.factories.declare_attn")
+def declare_attn(**kwargs):
+    stage = instance("@Stage", "attention stage")
+    stage.owes = False
+    return stage
+
+
+@model("sglang.srt.layers.layer_boundary.factories.declare_ffn")
+def declare_ffn(*, sparse=False, output_complete=False, **kwargs):
+    stage = instance("@Stage", "ffn stage")
+    stage.owes = sparse and not output_complete
+    return stage
+
+
+def stage_boundary(stage, sums):
+    result = instance("@Boundary", "stage boundary")
+    result.owes = sums and stage[0].owes
+    result.fuse_mlp_allreduce = flag("a later step reduces")
+    result.mlp_reduce_scatter = False
+    return result
+
+
+@model("sglang.srt.layers.layer_boundary.factories.append_stages")
+def append_stages(first, second=None, **kwargs):
+    if second is None:
+        return (stage_boundary(first, True),)
+    return stage_boundary(first, True), stage_boundary(second, True)
+
+
+@model("sglang.srt.layers.layer_boundary.factories.make_stages")
+def make_stages(first, second=None, **kwargs):
+    if second is None:
+        return (stage_boundary(first, False),)
+    return stage_boundary(first, False), stage_boundary(second, False)
+
+
+@model("@Boundary.prepare")
+def boundary_prepare(self, x, *args, **kwargs):
+    return x
+
+
+@model("@Boundary.exit")
+def boundary_exit(self, *args, **kwargs):
+    return self
+
+
+@model("@Boundary.finish")
+def boundary_finish(self, x, *args, **kwargs):
+    if self.owes and get_moe_a2a_backend().is_none() and not fp4_all_gather():
+        return all_reduce(x)
+    return x
+
+
+# the forward's flags: runtime_context.py. `scoped` tells the block inside that its sum is left to a later step.
+
+
+@model("sglang.srt.runtime_context.get_forward")
+def get_forward():
+    return shared_instance("@Forward", "runtime_context.get_forward()")
+
+
+@model("@Forward.scoped")
+def scoped(self, *, fuse_mlp_allreduce=False, mlp_reduce_scatter=False, **kwargs):
+    result = instance("@Scope", "forward flags")
+    result.forward = self
+    result.before = getattr(self, "told_to_leave_the_sum", False)
+    self.told_to_leave_the_sum = fuse_mlp_allreduce or mlp_reduce_scatter
+    return result
+
+
+@model("@Scope.__exit__")
+def leave_scope(self):
+    self.forward.told_to_leave_the_sum = self.before
+
+
+# linear maps
 
 
 @model("?.finish", "?.postprocess_layer", "?.postprocess")
