@@ -1,13 +1,15 @@
 """Hold `moelint check --fix` against whole routes: `python bench/exam_fixes.py --releases DIR`.
 
-A maintainer has the central helper (the newer release) and models that do not ask it yet (files of the older one, put
-into the newer tree). The fixes are written, and the route table says how many cells of each route were wrong before and
-are wrong after; beside it, what the newer release's own repair comes to.
+A maintainer has the central helper (the newer release) and models that do not ask it yet: files of the older release,
+put into the newer tree. One line is carried over with them, since the newer routers want to be told the experts' back
+end. The fixes are written, and the route table says how many cells of each route were wrong before and are wrong after;
+beside it, what the newer release's own repair comes to.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import shutil
 import subprocess
@@ -22,6 +24,7 @@ from exam_common import ExamError
 
 OLD, NEW = "sglang-0.5.22", "sglang-0.5.23"
 SOURCES = "sglang/srt"
+BINDING = "self.topk.bind_runner_backend("
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +80,39 @@ def table(tree: Path, block: str) -> dict[str, Count]:
     }
 
 
+def carried_over(old: str, new: str) -> str:
+    """The old file with the new file's line that binds the router to a back end, once router and experts exist."""
+    binding = next((statement for statement in _statements(new) if BINDING in _text(new, statement)), None)
+    built = [
+        statement
+        for statement in _statements(old)
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in ("self.topk", "self.experts")
+    ]
+    if binding is None or not built:
+        return old
+    lines = old.splitlines(keepends=True)
+    last = max(built, key=lambda statement: statement.lineno)
+    lines.insert(last.end_lineno or last.lineno, f"{' ' * last.col_offset}{ast.unparse(binding)}\n")
+    return "".join(lines)
+
+
+def _statements(text: str) -> list[ast.stmt]:
+    """All statements but those that hold others."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
+
+
+def _text(source: str, node: ast.AST) -> str:
+    return ast.get_source_segment(source, node) or ""
+
+
 def hold(item: Item, releases: Path, tree: Path) -> Iterator[tuple[str, Count, Count, Count, str]]:
     """Put the old file into the new tree, fix it, and compare. Restores the new file. Raises ExamError."""
     place = tree / SOURCES / item.file
     theirs = table(tree, item.block)
     kept = place.read_bytes()
     try:
-        shutil.copyfile(releases / OLD / SOURCES / item.file, place)
+        old = (releases / OLD / SOURCES / item.file).read_text(encoding="utf-8")
+        place.write_text(carried_over(old, kept.decode()), encoding="utf-8")
         before = table(tree, item.block)
         done = moelint("check", "--isolated", "--no-cache", "--fix", place)
         if done.returncode not in (0, 1):

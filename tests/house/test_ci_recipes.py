@@ -37,7 +37,7 @@ def recipe(name: str) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "schema"),
-    [("github.yml", "github-workflows"), ("pages.yml", "github-workflows"), ("gitlab.yml", "gitlab-ci")],
+    [(name, "github-workflows") for name in ("github.yml", "nightly.yml", "pages.yml")] + [("gitlab.yml", "gitlab-ci")],
 )
 def test_the_schema_of_the_service_accepts_it(name: str, schema: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
@@ -59,6 +59,7 @@ def test_the_documentation_is_published_from_where_make_builds_it() -> None:
 
 def test_they_say_where_to_put_what_is_to_be_installed() -> None:
     assert recipe("github.yml")["env"]["MOELINT"] == PLACEHOLDER
+    assert recipe("nightly.yml")["env"]["MOELINT"] == PLACEHOLDER
     assert recipe("gitlab.yml")["moelint"]["variables"]["MOELINT"] == PLACEHOLDER
 
 
@@ -220,3 +221,38 @@ def test_the_plain_script(checkout: Checkout) -> None:
     assert checkout.run(script).returncode == 0
     checkout.commit(new=CLEAN)
     assert checkout.run(script).returncode == 1
+
+
+MEASURED = """\
+class Column(list):
+    def tolist(self): return self
+class Output:
+    def float(self): return self
+    def __getitem__(self, place): return Column([1.0, 1.0])
+def report(function, **wants): ...
+def main():
+    return report(Output, want_routed=1.0)
+"""
+
+
+def test_the_nightly_job_stops_at_what_is_worse_than_in_the_last_good_night(tmp_path: Path) -> None:
+    job = recipe("nightly.yml")["jobs"]["probe"]
+    [script] = [step["run"] for step in job["steps"] if step.get("name") == "Measure"]
+    target = tmp_path / "blocks"
+    target.mkdir()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "TARGET": str(target), "DEVICE": "cpu"}
+
+    def night(source: str) -> int:
+        (target / "block.py").write_text(source)
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True).returncode
+
+    def last() -> object:
+        return json.loads((tmp_path / "moelint-probe" / "last.json").read_text())
+
+    assert night(MEASURED) == 0
+    good = last()
+    assert night(MEASURED.replace("want_routed=1.0", "want_routed=2.0")) == 1
+    assert last() == good
+    assert night(MEASURED) == 0
