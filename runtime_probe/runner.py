@@ -38,7 +38,7 @@ class Limits:
     """What a child may use."""
 
     memory_bytes: int = 12 << 30
-    startup_seconds: float = 300.0
+    startup_seconds: float = 900.0
     total_seconds: float = 0.0
     """For the whole job; 0: no limit. What is not begun by then is not run."""
     grace_seconds: float = 10.0
@@ -167,7 +167,8 @@ class _Child:
                 self.current = None
                 return f"time budget of {self._limits.total_seconds:g} s for the job"
             if time.monotonic() > deadline:
-                return self._explained(f"time limit of {self._job.unit_seconds:g} s; the child had to be killed")
+                seconds = self._job.unit_seconds if self.current else self._limits.startup_seconds
+                return self._explained(f"time limit of {seconds:g} s; the child had to be killed")
             if self._resident() > self._limits.memory_bytes:
                 return f"memory limit of {self._limits.memory_bytes >> 20} MiB; the child had to be killed"
             time.sleep(_PERIOD)

@@ -2,6 +2,7 @@
 
     python tools/probe_exam.py --before .releases/sglang-0.5.22/sglang --after .releases/sglang-0.5.23/sglang
 
+With `--older` and the two releases around an older bug (0.5.14 and 0.5.15) its row is added.
 CUDA and ROCm are emulated on the CPU. Exit code 0 if every cell is wrong before and right after.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,13 +56,15 @@ ITEMS = (
     item(6, "route that does not fold, two-batch overlap", V2, "rocm", "op chain", router="unbiased", a2a="mori"),
     item(6, "hash router, which does not fold", V2, "rocm", "forward_normal", router="hash"),
 )
+OLDER = (item(0, "002: slot of a rank, always 1/factor", V2, "rocm", "forward_deepep", a2a="mori", fused=1),)
+"""Repaired between two earlier releases."""
 
 
-def measure(root: Path, python: str) -> list[Measurement]:
-    """The cells of all items in one release."""
+def measure(root: Path, python: str, items: Sequence[Item]) -> list[Measurement]:
+    """The cells of the items in one release."""
     found = []
-    for platform in sorted({one.platform for one in ITEMS}):
-        mine = [one for one in ITEMS if one.platform == platform]
+    for platform in sorted({one.platform for one in items}):
+        mine = [one for one in items if one.platform == platform]
         words = tuple(dict.fromkeys(one.block for one in mine))
         (job,) = plan.jobs(root, plan.Choice(classes=words, platforms=(platform,)))
         among = tuple({json.dumps(dict(one.configuration)): dict(one.configuration) for one in mine}.values())
@@ -96,17 +100,22 @@ def main() -> int:
     parser.add_argument("--before", type=Path, required=True)
     parser.add_argument("--after", type=Path, required=True)
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--older", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     options = parser.parse_args()
-    before, after = measure(options.before, options.python), measure(options.after, options.python)
-    right = 0
+    pairs = [(ITEMS, options.before, options.after)]
+    pairs += [(OLDER, *options.older)] if options.older else []
+    right = total = 0
     print(f"{'item':45} {'block':26} {'before':38} after")
-    for one in ITEMS:
-        was, now = cell(one, before), cell(one, after)
-        right += was is not None and now is not None and (was.verdict, now.verdict) == ("violates", "matches")
-        block = now.block if now is not None else one.block
-        print(f"{one.number} {one.what:43} {block:26} {shown(was):38} {shown(now)}")
-    print(f"{right} of {len(ITEMS)} cells wrong before and right after")
-    return 0 if right == len(ITEMS) else 1
+    for items, old, new in pairs:
+        before, after = measure(old, options.python, items), measure(new, options.python, items)
+        total += len(items)
+        for one in items:
+            was, now = cell(one, before), cell(one, after)
+            right += was is not None and now is not None and (was.verdict, now.verdict) == ("violates", "matches")
+            block = now.block if now is not None else one.block
+            print(f"{one.number} {one.what:43} {block:26} {shown(was):38} {shown(now)}")
+    print(f"{right} of {total} cells wrong before and right after")
+    return 0 if right == total else 1
 
 
 if __name__ == "__main__":

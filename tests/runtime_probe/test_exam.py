@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
-import tempfile
-import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,24 +14,7 @@ from moelint.runtime_probe import plan, runner
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def release(version: str) -> Path:
-    """The package of a release of SGLang with all its files, fetched once with pip: kernels look for their headers."""
-    folder = ROOT / ".releases" / f"sglang-{version}-all"
-    partial = folder.with_name(f"{folder.name}.part")
-    if not (folder / "sglang").is_dir():
-        tool = importlib.util.spec_from_file_location("fetch_release", ROOT / "tools" / "fetch_release.py")
-        assert tool is not None and tool.loader is not None
-        fetch_release = importlib.util.module_from_spec(tool)
-        tool.loader.exec_module(fetch_release)
-        with tempfile.TemporaryDirectory() as downloads:
-            wheel = fetch_release.download(f"sglang=={version}", Path(downloads))
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(partial)
-        partial.rename(folder)
-    return folder / "sglang"
-
-
-def test_every_repaired_bug_is_measured_wrong_before_and_right_after() -> None:
+def test_every_repaired_bug_is_measured_wrong_before_and_right_after(release: Callable[[str], Path]) -> None:
     before, after = release("0.5.22"), release("0.5.23")
     command = [sys.executable, str(ROOT / "tools" / "probe_exam.py"), "--before", str(before), "--after", str(after)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
