@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
@@ -16,14 +16,19 @@ class CannotWrite(Exception):
 
 
 class Changes(cst.CSTTransformer):
-    """Planned first, then made by visiting the module; nodes are those of the module, by identity."""
+    """Planned first, then made by visiting the module; nodes are those of the module, by identity.
 
-    def __init__(self) -> None:
+    `spans` says where each of them is, so that only the ways to the changes are visited.
+    """
+
+    def __init__(self, spans: Mapping[cst.CSTNode, tuple[int, int]]) -> None:
         super().__init__()
+        self._spans = spans
         self._expressions: dict[cst.CSTNode, cst.BaseExpression] = {}
         self._keywords: dict[cst.CSTNode, tuple[str, cst.BaseExpression]] = {}
         self._inserted: dict[cst.CSTNode, cst.BaseStatement] = {}
         self._removed: set[cst.CSTNode] = set()
+        self._targets: list[tuple[int, int]] = []
         self._open = 0
         """Changes that are planned and not made."""
 
@@ -56,6 +61,17 @@ class Changes(cst.CSTTransformer):
             raise CannotWrite
         self._removed.add(node)
         self._open += 1
+
+    def made_in(self, module: cst.Module) -> cst.Module:
+        """The module with the changes."""
+        nodes = (*self._expressions, *self._keywords, *self._inserted, *self._removed)
+        self._targets = [self._spans[node] for node in nodes]
+        return module.visit(self)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Whether there is anything to change below a node."""
+        span = self._spans.get(node)
+        return span is None or any(span[0] <= first and last <= span[1] for first, last in self._targets)
 
     def check(self) -> None:
         """Raises CannotWrite unless all that was planned has been made: one change may have swallowed another."""

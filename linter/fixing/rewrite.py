@@ -35,9 +35,12 @@ class Rewriter:
             module = cst.parse_module(self._text.plain)
         except cst.ParserSyntaxError as error:
             raise SyntaxError(error.message) from None
-        if module.code != self._text.plain:
-            raise SyntaxError("the file cannot be written again as it is")
         self._module = module
+        self._written: dict[cst.CSTNode, str] = {}
+        """The code of the top-level statements: most of a file stays as it is."""
+        if self._code(module) != self._text.plain:
+            raise SyntaxError("the file cannot be written again as it is")
+        self._spans: dict[cst.CSTNode, Span] = {}
         self._expressions: dict[Span, cst.BaseExpression] = {}
         self._statements: dict[Span, cst.CSTNode] = {}
         """Simple and compound statements; of a line with one statement, the line."""
@@ -45,19 +48,33 @@ class Rewriter:
 
     def fix(self, finding: Finding, repair: Repair) -> Fix | None:
         """`repair` as edits of this file; None if it cannot be written or changes nothing."""
-        changes = Changes()
+        changes = Changes(self._spans)
         try:
             for step in repair.steps:
                 self._plan(step, changes)
-            module = self._module.visit(changes)
+            module = changes.made_in(self._module)
             for step in repair.steps:
                 if isinstance(step, NeedName):
                     module = with_name(module, step)
             changes.check()
         except (CannotWrite, cst.CSTValidationError):
             return None
-        edits = self._text.edits_to(module.code)
+        edits = self._text.edits_to(self._code(module))
         return Fix(finding.code, finding.identity, repair.title, edits, repair.safe) if edits else None
+
+    def _code(self, module: cst.Module) -> str:
+        """The code of a module that shares most of its statements with the file's."""
+        parts = [self._module.code_for_node(line) for line in module.header]
+        for statement in module.body:
+            if statement in self._written:
+                parts.append(self._written[statement])
+            else:
+                parts.append(self._module.code_for_node(statement))
+                if module is self._module:
+                    self._written[statement] = parts[-1]
+        parts += [self._module.code_for_node(line) for line in module.footer]
+        text = "".join(parts)
+        return text if module.has_trailing_newline else text.removesuffix("\n")
 
     def _plan(self, step: Step, changes: Changes) -> None:
         if isinstance(step, Replace):
@@ -106,18 +123,16 @@ class Rewriter:
         starts = [0, 0]
         for line in self._text.plain.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
-        positions = wrapper.resolve(PositionProvider)
-        for node, place in positions.items():
+        for node, place in wrapper.resolve(PositionProvider).items():
             span = starts[place.start.line] + place.start.column, starts[place.end.line] + place.end.column
+            self._spans[node] = span
             if isinstance(node, cst.BaseExpression):
                 self._expressions.setdefault(span, node)
             elif isinstance(node, _STATEMENTS):
                 self._statements.setdefault(span, node)
-        for node in positions:
+        for node in self._spans:
             if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1:
-                place = positions[node.body[0]]
-                span = starts[place.start.line] + place.start.column, starts[place.end.line] + place.end.column
-                self._statements[span] = node
+                self._statements[self._spans[node.body[0]]] = node
 
 
 def broken(text: str, indent: str) -> str:
