@@ -38,6 +38,14 @@ class Remove:
     statement: ast.stmt
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """Put `statement` below `if test:`, with the comment lines above it in front."""
+
+    statement: ast.stmt
+    test: str
+
+
 @dataclass(frozen=True, slots=True)
 class NeedName:
     """Let `name` of the module `module` be known at the top level of the file."""
@@ -46,7 +54,7 @@ class NeedName:
     name: str
 
 
-Step = Replace | GiveKeyword | InsertAfter | Remove | NeedName
+Step = Replace | GiveKeyword | InsertAfter | Remove | Guard | NeedName
 
 
 @dataclass(frozen=True, slots=True, eq=False)

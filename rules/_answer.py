@@ -29,7 +29,7 @@ class _Router:
     statement: ast.stmt
 
 
-def answer_for(module: Module, function: Function | None, node: ast.expr) -> Answer | None:
+def answer_for(module: Module, function: Function | None, node: ast.expr | ast.stmt) -> Answer | None:
     """The answer at `node` in `function`, about the router of the block that the function is a method of.
 
     None where it is not known which router that is, or where it does not exist yet.
@@ -133,7 +133,7 @@ def _imported(module: Module) -> tuple[Step, ...]:
     return (NeedName(module.profile.helper_module, helper_name(module)),)
 
 
-def _after(method: Function, known: Sequence[ast.stmt], node: ast.expr) -> bool:
+def _after(method: Function, known: Sequence[ast.stmt], node: ast.expr | ast.stmt) -> bool:
     """Whether each of `known` comes before `node` in the constructor, and one of them for certain."""
     place = (node.lineno, node.col_offset)
     ends = [(statement.end_lineno or 0, statement.end_col_offset or 0) for statement in known]
@@ -142,7 +142,7 @@ def _after(method: Function, known: Sequence[ast.stmt], node: ast.expr) -> bool:
     )
 
 
-def _inside_same(method: Function, statement: ast.stmt, node: ast.expr) -> bool:
+def _inside_same(method: Function, statement: ast.stmt, node: ast.expr | ast.stmt) -> bool:
     """Whether the block that holds `statement` goes on to the place of `node`."""
     for outer in statements(method.node.body):
         for name in ("body", "orelse", "finalbody"):

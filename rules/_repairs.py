@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from moelint.linter.analysis.events import Guard, flattened
+from moelint.linter.analysis.events import Guard, Scale, flattened
 from moelint.linter.analysis.guards import ANSWER, FLAG, OTHER, TOLD, WISH
 from moelint.linter.analysis.module import Function, Module
 from moelint.linter.diagram import FALSE, TRUE, Node
+from moelint.linter.repair import Guard as AskFirst
 from moelint.linter.repair import Repair, Replace, Step
 from moelint.rules._answer import answer_for
 from moelint.rules._sites import Decision, guards_of, helper_name
@@ -40,6 +41,27 @@ def ask_in_guards(guards: tuple[Guard, ...], module: Module) -> Repair | None:
     if not search.guesses:
         return None
     return Repair(f"Ask `{helper_name(module)}`", tuple(steps), True)
+
+
+def ask_before(event: Scale, module: Module) -> Repair | None:
+    """Puts a statement that does nothing but scale below the helper's answer."""
+    node, statement = event.node, event.statement
+    if isinstance(statement, ast.Assign):
+        whole = statement.value is node and [ast.unparse(target) for target in statement.targets] == [
+            _text(event.scaled)
+        ]
+    else:
+        whole = isinstance(statement, ast.AugAssign) or (
+            isinstance(statement, ast.Expr) and statement.value is node and event.in_place and event.form.endswith("()")
+        )
+    answer = answer_for(module, event.function, statement) if whole else None
+    if answer is None:
+        return None
+    return Repair(f"Ask `{helper_name(module)}`", (AskFirst(statement, f"not {answer.text}"), *answer.steps), True)
+
+
+def _text(node: ast.expr | None) -> str:
+    return ast.unparse(node) if node is not None else ""
 
 
 def _would_be_right(decision: Decision, module: Module) -> bool:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import Handed
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._sites import explain
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 
 class ConfigRebuilt(Rule):
@@ -63,4 +68,22 @@ class ConfigRebuilt(Rule):
                 event.qualname,
                 explain(event),
                 statement=event.statement,
+                repair=partial(_repair, event, module),
             )
+
+
+def _repair(event: Handed, module: Module) -> Repair | None:
+    """Carries the flag along, where the object or the function has it under its name and the factor goes with it."""
+    from moelint.linter.repair import GiveKeyword, Repair
+
+    function = event.function
+    for flag in sorted(module.profile.flags):
+        if function is None:
+            break
+        if any(parameter.arg == flag for parameter in function.parameters()):
+            return Repair("Carry the flag along", (GiveKeyword(event.call, flag, flag),), True)
+        arguments = function.outermost.node.args.args
+        if function.cls is not None and flag in function.cls.attributes and arguments:
+            own = f"{arguments[0].arg}.{flag}"
+            return Repair("Carry the flag along", (GiveKeyword(event.call, flag, own),), True)
+    return None

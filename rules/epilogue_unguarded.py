@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
+from moelint.linter.analysis.events import Scale
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Module, Rule
 from moelint.rules._self_applied import keeps_factor_to_itself
 from moelint.rules._sites import Decision, explain, helper_name, is_router_value, scales
+
+if TYPE_CHECKING:
+    from moelint.linter.repair import Repair
 
 
 class EpilogueUnguarded(Rule):
@@ -81,4 +87,11 @@ class EpilogueUnguarded(Rule):
                 explain(event, decision),
                 severity,
                 event.statement,
+                None if alone else partial(_repair, event, module),
             )
+
+
+def _repair(event: Scale, module: Module) -> Repair | None:
+    from moelint.rules._repairs import ask_before
+
+    return ask_before(event, module)

@@ -28,6 +28,7 @@ class Changes(cst.CSTTransformer):
         self._keywords: dict[cst.CSTNode, tuple[str, cst.BaseExpression]] = {}
         self._inserted: dict[cst.CSTNode, cst.BaseStatement] = {}
         self._removed: set[cst.CSTNode] = set()
+        self._guarded: dict[cst.CSTNode, cst.BaseExpression] = {}
         self._targets: list[tuple[int, int]] = []
         self._open = 0
         """Changes that are planned and not made."""
@@ -62,9 +63,16 @@ class Changes(cst.CSTTransformer):
         self._removed.add(node)
         self._open += 1
 
+    def guard(self, node: cst.CSTNode, test: str) -> None:
+        """Put a statement that has its own line below a test."""
+        if not isinstance(node, cst.SimpleStatementLine):
+            raise CannotWrite
+        self._guarded[node] = cst.parse_expression(test)
+        self._open += 1
+
     def made_in(self, module: cst.Module) -> cst.Module:
         """The module with the changes."""
-        nodes = (*self._expressions, *self._keywords, *self._inserted, *self._removed)
+        nodes = (*self._expressions, *self._keywords, *self._inserted, *self._removed, *self._guarded)
         self._targets = [self._spans[node] for node in nodes]
         return module.visit(self)
 
@@ -91,6 +99,10 @@ class Changes(cst.CSTTransformer):
         if original_node in self._inserted:
             self._open -= 1
             return cst.FlattenSentinel([updated_node, self._inserted[original_node]])  # type: ignore[list-item]
+        if original_node in self._guarded and isinstance(updated_node, cst.SimpleStatementLine):
+            self._open -= 1
+            body = cst.IndentedBlock([updated_node.with_changes(leading_lines=[])])
+            return cst.If(self._guarded[original_node], body, leading_lines=updated_node.leading_lines)
         if isinstance(original_node, cst.IndentedBlock) and isinstance(updated_node, cst.IndentedBlock):
             gone = [number for number, line in enumerate(original_node.body) if line in self._removed]
             self._open -= len(gone)

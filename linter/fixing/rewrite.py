@@ -13,7 +13,7 @@ from moelint.linter.fixing.changes import CannotWrite, Changes
 from moelint.linter.fixing.imports import WIDTH, with_name
 from moelint.linter.fixing.text import Text
 from moelint.linter.model import Fix
-from moelint.linter.repair import GiveKeyword, InsertAfter, NeedName, Remove, Replace
+from moelint.linter.repair import GiveKeyword, Guard, InsertAfter, NeedName, Remove, Replace
 from moelint.linter.source import Source
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Rewriter:
             changes.insert_after(self._statement(step.statement), self._statement_text(step))
         elif isinstance(step, Remove):
             changes.remove(self._statement(step.statement))
+        elif isinstance(step, Guard):
+            changes.guard(self._statement(step.statement), step.test)
 
     def _fitted(self, step: Replace) -> str:
         """The new expression; a call that would make its line too long gets a line for each argument."""

@@ -121,6 +121,52 @@ def test_a_guard_that_more_decides_or_whose_router_is_unknown_is_left(tmp_path: 
     assert fixed(tmp_path, source, unsafe=True) == source
 
 
+def unguarded(line: str) -> str:
+    head = "    def forward(self, x):\n        y = self.experts(x, self.topk(x))\n        # owed\n"
+    return f"{head}{line}        return y\n"
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        "y *= self.routed_scaling_factor  # at last",
+        "y = y * self.routed_scaling_factor",
+        "y.mul_(self.routed_scaling_factor)",
+    ],
+)
+def test_a_scale_that_asks_nobody_asks(tmp_path: Path, scale: str) -> None:
+    asking = unguarded(f"        if not {ANSWER}:\n            {scale}\n")
+    assert fixed(tmp_path, block(WISHED_TOPK, unguarded(f"        {scale}\n"))) == block(
+        WISHED_TOPK, asking, imports=BOTH
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = y * self.routed_scaling_factor + x",
+        "x.add_(y, alpha=self.routed_scaling_factor)",
+        "z = y * self.routed_scaling_factor",
+    ],
+)
+def test_a_statement_that_does_more_than_scale_is_left(tmp_path: Path, line: str) -> None:
+    source = block(WISHED_TOPK, unguarded(f"        {line}\n"))
+    assert fixed(tmp_path, source, unsafe=True) == source
+
+
+@pytest.mark.parametrize(
+    ("parameter", "flag"), [("", f"self.{FLAG}"), (f", {FLAG}", FLAG)], ids=["attribute", "parameter"]
+)
+def test_a_rebuilt_record_gets_the_flag_along_with_the_factor(tmp_path: Path, parameter: str, flag: str) -> None:
+    source = (
+        f"from sglang.srt.layers.moe.topk import TopKConfig\n\n\nclass Router:\n    def __init__(self, {FLAG}):\n"
+        f"        self.{FLAG} = {FLAG}\n\n    def record(self{parameter}):\n"
+        "        return TopKConfig(top_k=1, routed_scaling_factor=self.routed_scaling_factor)\n"
+    )
+    after = source.replace("=self.routed_scaling_factor)", f"=self.routed_scaling_factor, {FLAG}={flag})")
+    assert fixed(tmp_path, source) == after
+
+
 def test_a_literal_fold_flag_becomes_the_wish_of_experts_that_exist(tmp_path: Path) -> None:
     source = block(TOPK.replace(")", f", {FLAG}=True)"))
     assert fixed(tmp_path, source) == block(TOPK.replace(")", f", {FLAG}={WISH})"))
