@@ -17,7 +17,7 @@ from moelint.runtime_probe.build import Built, Recipe, build
 from moelint.runtime_probe.emitter import Emitter, Inconclusive
 from moelint.runtime_probe.frameworks.base import Configuration
 from moelint.runtime_probe.ranks import owners
-from moelint.runtime_probe.ranks.judging import Had, judge
+from moelint.runtime_probe.ranks.judging import Had, judge, leaves_its_sum
 from moelint.runtime_probe.ranks.shards import AMPLITUDE, MOST, Layout, Shards, shared_class
 from moelint.runtime_probe.ranks.world import Threads, World
 from moelint.runtime_probe.records import REACHED, UNREACHED, Expected, Job, Measurement, Unit
@@ -89,7 +89,8 @@ class RankProbe:
         first: Exception | None = None
         for own_config in (True, False):
             for overlay in OVERLAYS:
-                subject.overlay = {**(owners.FIELDS if subject.is_layer else {}), **overlay}
+                around = owners.FIELDS if subject.is_layer else owners.told(subject.block)
+                subject.overlay = {**around, **overlay}
                 subject.own_config, subject.guessed = own_config, {}
                 try:
                     found = self._run(subject, {}, Layout(1, 1), Threads(1), (1.0,))[0]
@@ -120,6 +121,8 @@ class RankProbe:
             shared=1.0 if has_shared else None,
         )
         emit.notes = tuple(found[0]["notes"])
+        if not subject.is_layer and leaves_its_sum(had, expected, measure.tolerance(self._job.dtype)):
+            raise Inconclusive("every rank has its own part of both: the block leaves the sum to its layer")
         judged = judge(had, expected, self._job.factors, measure.tolerance(self._job.dtype))
         one = emit.measured(str(found[0]["route"]), REACHED, expected, judged.measured, started)
         return replace(one, verdict=judged.verdict, reason=judged.reason, shares=judged.shares)
@@ -205,9 +208,8 @@ class RankProbe:
         layer = built.block
         block = owners.inner(layer, subject.block)
         with invoke.recorded(block, subject.block) as hits:
-            method = layer.forward
-            arguments = invoke.arguments(method, hidden, self._framework.batch(), {})
-            out = invoke.output_of(method(**arguments), hidden.numel() // HIDDEN)
+            arguments = invoke.arguments(layer.forward, hidden, self._framework.batch(), {})
+            out = invoke.output_of(layer.forward(**arguments), hidden.numel() // HIDDEN)
         if not subject.is_layer and self._framework.completes(subject.block):
             out = self._framework.completed(out)
         return (out.float() / amplitude).mean(0).cpu(), list(hits)

@@ -43,6 +43,25 @@ def judge(had: Sequence[Had], expected: Expected, factors: Sequence[float], allo
     return Judged(verdicts[shown][0], reason, weights[shown], tuple(map(_share, had)))
 
 
+def leaves_its_sum(had: Sequence[Had], expected: Expected, allowed: float) -> bool:
+    """Whether no rank has anything of another's shard, and all together have just what one should have: the block puts
+    out a part, whole and right, that somebody else has yet to sum."""
+    for one in had:
+        for kind in (one.routed, one.shared):
+            if any(
+                abs(part) > allowed for parts in kind.values() for rank, part in enumerate(parts) if rank != one.rank
+            ):
+                return False
+    together = Had(
+        0,
+        {factor: [one.routed[factor][one.rank] for one in had] for factor in had[0].routed},
+        {factor: [one.shared[factor][one.rank] for one in had] for factor in had[0].shared},
+    )
+    whole = judge([together], expected, sorted(set(had[0].routed) - {1.0}), allowed).verdict == MATCHES
+    alone = judge(had, expected, sorted(set(had[0].routed) - {1.0}), allowed).verdict == MATCHES
+    return whole and not alone
+
+
 def _weights(one: Had, factors: Sequence[float]) -> Weights:
     totals = [{factor: [sum(parts)] for factor, parts in kind.items()} for kind in (one.routed, one.shared)]
     return measure.weights(totals[0], totals[1], factors)

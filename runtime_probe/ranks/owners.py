@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -48,6 +50,24 @@ def owners(block: type) -> list[type]:
             if makes_block and any(map(is_shared, made)):
                 found.append(one)
     return found
+
+
+def told(block: type) -> dict[str, bool]:
+    """What the layers of the block's module tell it when they make it, as far as they all say the same in plain words:
+    `Block(..., reduce_results=False)`."""
+    said: dict[str, set[bool]] = {}
+    for node in ast.walk(_tree(block)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == block.__name__:
+            for keyword in node.keywords:
+                value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                if keyword.arg is not None and isinstance(value, bool):
+                    said.setdefault(keyword.arg, set()).add(value)
+    return {name: values.pop() for name, values in said.items() if len(values) == 1}
+
+
+def _tree(block: type) -> ast.Module:
+    home = sys.modules[block.__module__]
+    return ast.parse(Path(str(home.__file__)).read_text(encoding="utf-8"))
 
 
 def attention_classes(owner: type) -> list[str]:

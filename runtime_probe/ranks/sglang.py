@@ -35,6 +35,8 @@ _NVIDIA = ("deepep", "mooncake", "nixl", "flashinfer", "deepep_v2", "pplx", "fla
 _ALL_TO_ALL = {"cuda": _NVIDIA, "rocm": ("mori", "deepep", "mooncake"), "hip": ("mori", "deepep"), "cpu": ("deepep",)}
 """The back ends of a platform that send rows to the experts' ranks and combine them there. `megamoe` is none of them:
 its dispatcher sends nothing, and only models with a path of their own for it can use it."""
+_APPLYING = ("flashinfer_megamoe",)
+"""The all-to-all back ends whose runner multiplies by the factor, as the one without any does."""
 _GROUPS = {
     "world_group": ("_WORLD", "tp"),
     "tp_group": ("_TP", "tp"),
@@ -92,14 +94,18 @@ class RankedSGLang(sglang.SGLang):
 
     def sharded_experts(self, configuration: Configuration, leaves: Shards) -> type:
         """Experts whose runner applies the factor as the platform's does, sharded over the ranks."""
-        applies = self._job.platform in ("cuda", "hip") and not leaves.layout.all_to_all
+        by_runner = not leaves.layout.all_to_all or configuration.get("a2a") in _APPLYING
+        applies = self._job.platform in ("cuda", "hip") and by_runner
         plain = make_experts(leaves, fold=False, applies=False)
 
         def forward(self: Any, hidden_states: Any = None, topk_output: Any = None, **_: Any) -> Any:
             if hasattr(topk_output, "to_standard"):
                 topk_output = topk_output.to_standard(layer_id=0)
             out = leaves.routed(hidden_states, topk_output.topk_ids, topk_output.topk_weights)
-            return out * self.factor if applies and self.factor is not None else out
+            if applies and self.factor is not None:
+                out = out * self.factor
+            reduces = self.keywords.get("reduce_results") and not leaves.layout.all_to_all
+            return leaves.group("tp").all_reduce(out) if reduces else out
 
         return type("ShardedExperts", (plain,), {"forward": forward, "forward_impl": forward})
 
@@ -119,10 +125,14 @@ class RankedSGLang(sglang.SGLang):
 
     def completed(self, output: Any) -> Any:
         """The output once the boundary after the block has done what is its to do, in releases where that is a sum."""
-        owed = getattr(self._utils, "sum_post_experts_output", None)
+        owed = self._owned()
         if owed is None or self._utils.is_moe_input_scattered_across_dp_ranks():
             return output
         return owed(output)
+
+    def _owned(self) -> Any:
+        """What completes a block's output in releases whose boundaries own the sum, None in others."""
+        return getattr(self._utils, "sum_post_experts_output", None)
 
     def completes(self, cls: type) -> bool:
         """Whether a boundary takes the block's output. Raises Inconclusive where its layer decides who sums."""
