@@ -59,7 +59,7 @@ class RankProbe:
 
     def _subject(self, unit: Unit, subject: _Subject) -> Iterator[Measurement]:
         failure = self._learn(subject)
-        for configuration, layout in self._framework.rank_configurations(self._world.size):
+        for configuration, layout in self._framework.rank_configurations(self._world.size, subject.block):
             emit = Emitter(self._job, self._framework, unit, {**configuration, "world": self._world.size})
             if not self._is_wanted(emit):
                 continue

@@ -35,6 +35,8 @@ _NVIDIA = ("deepep", "mooncake", "nixl", "flashinfer", "deepep_v2", "pplx", "fla
 _ALL_TO_ALL = {"cuda": _NVIDIA, "rocm": ("mori", "deepep", "mooncake"), "hip": ("mori", "deepep"), "cpu": ("deepep",)}
 """The back ends of a platform that send rows to the experts' ranks and combine them there. `megamoe` is none of them:
 its dispatcher sends nothing, and only models with a path of their own for it can use it."""
+_REGISTERED = ("deepep_v2",)
+"""The back ends that a server refuses unless the model's module has registered itself for them."""
 _APPLYING = ("flashinfer_megamoe",)
 """The all-to-all back ends whose runner multiplies by the factor, as the one without any does."""
 _GROUPS = {
@@ -61,11 +63,15 @@ class RankedSGLang(sglang.SGLang):
         self._state = importlib.import_module(_STATE)
         self._utils = importlib.import_module(_UTILS)
 
-    def rank_configurations(self, world: int) -> list[tuple[Configuration, Layout]]:
-        """Each way to share experts without an all-to-all back end, then every all-to-all back end."""
+    def rank_configurations(self, world: int, block: type | None = None) -> list[tuple[Configuration, Layout]]:
+        """Each way to share experts without an all-to-all back end, then every all-to-all back end of the platform, or
+        those that the block can have."""
         plain = [size for size in range(1, world + 1) if world % size == 0]
         known = {one.value for one in self._utils.MoeA2ABackend}
         backends = [name for name in _ALL_TO_ALL[self._job.platform] if name in known]
+        if block is not None:
+            said = Path(str(sys.modules[block.__module__].__file__)).read_text(encoding="utf-8")
+            backends = [name for name in backends if name not in _REGISTERED or name in said]
         return [
             *(({"ep": size}, Layout(world, size)) for size in plain),
             *(({"a2a": name, "ep": world}, Layout(world, world, all_to_all=True)) for name in backends),

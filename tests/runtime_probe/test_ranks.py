@@ -11,7 +11,7 @@ import pytest
 
 from moelint.runtime_probe import cli, runner
 from moelint.runtime_probe.ranks import launch
-from moelint.runtime_probe.ranks.judging import Had, judge
+from moelint.runtime_probe.ranks.judging import Had, judge, leaves_its_sum
 from moelint.runtime_probe.ranks.world import Desynchronised, Stuck, Threads
 from moelint.runtime_probe.records import Expected, Job, Measurement, Unit
 
@@ -200,3 +200,56 @@ def test_the_first_failure_that_torchrun_names_is_the_cause(tmp_path: Path) -> N
         launch.how_it_ended(output, tmp_path, 2, "x") == "rank 1 was ended by signal 11; its log: something went wrong"
     )
     assert launch.how_it_ended([], tmp_path, 2, "the time is over") == "the time is over"
+
+
+def test_a_part_that_is_left_whole_to_somebody_else_is_no_verdict() -> None:
+    expected = Expected(1.0, 0.0, 1.0, 1.0)
+    parts = [
+        {factor: [factor / 2 if rank == one else 0.0 for one in (0, 1)] for factor in (1.0, 1.5, 2.5)}
+        for rank in (0, 1)
+    ]
+    half = [{factor: [0.5 if rank == one else 0.0 for one in (0, 1)] for factor in (1.0, 1.5, 2.5)} for rank in (0, 1)]
+    full = [{factor: [1.0 if rank == one else 0.0 for one in (0, 1)] for factor in (1.0, 1.5, 2.5)} for rank in (0, 1)]
+    left = [Had(rank, parts[rank], half[rank]) for rank in (0, 1)]
+    assert leaves_its_sum(left, expected, 1e-3)
+    assert not leaves_its_sum([Had(rank, parts[rank], full[rank]) for rank in (0, 1)], expected, 1e-3)
+    together = {factor: [factor / 2, factor / 2] for factor in (1.0, 1.5, 2.5)}
+    assert not leaves_its_sum([Had(rank, together, half[rank]) for rank in (0, 1)], expected, 1e-3)
+
+
+SHARED = """
+class RowParallelLinear:
+    def __init__(self, reduce_results=True, **keywords): ...
+
+class Mlp:
+    def __init__(self, hidden_size, reduce_results=True, tp_size=None, parallel_group="tp"):
+        self.down_proj = RowParallelLinear(reduce_results=reduce_results)
+
+class Fixed:
+    def __init__(self, hidden_size):
+        self.down_proj = RowParallelLinear(reduce_results=False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords", "sharded", "reduces"),
+    [
+        ("Mlp", {}, True, True),
+        ("Mlp", {"reduce_results": False}, True, False),
+        ("Mlp", {"tp_size": 1}, False, True),
+        ("Mlp", {"parallel_group": "replicated"}, False, True),
+        ("Fixed", {}, True, False),
+    ],
+)
+def test_a_shared_expert_is_sharded_and_reduces_as_its_class_does(
+    name: str, keywords: dict[str, Any], sharded: bool, reduces: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from moelint.runtime_probe.ranks.shards import Layout, Shards, shared_class
+
+    (tmp_path / "toy_shared.py").write_text(SHARED)
+    monkeypatch.syspath_prepend(tmp_path)
+    import toy_shared
+
+    made = shared_class(getattr(toy_shared, name), Shards(Threads(1), Layout(2, 1), 0))(64, **keywords)
+    assert (made.sharded, made.reduces) == (sharded, reduces)
