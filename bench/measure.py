@@ -61,14 +61,19 @@ class Result:
         return median(mine.cpu / max(theirs.cpu, 1e-4) for mine, theirs in zip(self.laps, other.laps, strict=True))
 
 
+def environment_of(contestant: Contestant) -> dict[str, str]:
+    """What is set for a command. Python tools may keep byte code, as they do wherever they are installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **contestant.env}
+
+
 def once(contestant: Contestant) -> Lap:
     """Run it with its output thrown away. Raises BenchError on an exit code that it does not accept."""
-    environment = {**os.environ, **contestant.env}
     start = time.perf_counter()
     process = subprocess.Popen(
         contestant.command,
         cwd=contestant.cwd,
-        env=environment,
+        env=environment_of(contestant),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -86,7 +91,7 @@ def warm_up(contestant: Contestant) -> int | None:
     done = subprocess.run(
         contestant.command,
         cwd=contestant.cwd,
-        env={**os.environ, **contestant.env},
+        env=environment_of(contestant),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

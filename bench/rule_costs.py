@@ -19,6 +19,7 @@ from moelint.linter import check, options, registry
 from moelint.linter.plan import plan_for
 from moelint.linter.registry import RuleEntry
 from moelint.linter.rule import Draft, Module, Rule
+from moelint.linter.worker import Worker
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ class Costs:
 
     def watch(self, load: Callable[[RuleEntry], type[Rule]]) -> Callable[[RuleEntry], type[Rule]]:
         def load_watched(entry: RuleEntry) -> type[Rule]:
-            rule = load(entry)
+            rule = self.timed("(importing rules)", lambda: load(entry))
             inner = rule.check
 
             def watched(this: Rule, module: Module) -> list[Draft]:
@@ -60,6 +61,7 @@ class Costs:
             alone = sum(rules == {name} for rules in self.asked.values())
             rows.append(self._row(name, total, f"{files:7}{alone:7}"))
         rows.append(self._row("(parsing)", total, f"{len(self.asked):7}{'':7}"))
+        rows += [self._row(name, total, " " * 14) for name in ("(searching)", "(importing rules)")]
         rows.append(f"{'(all)':34}{'':14}{total:9.3f}")
         return "\n".join(rows)
 
@@ -72,8 +74,9 @@ def main() -> None:
     parser.add_argument("tree", help="folder to check")
     tree = parser.parse_args().tree
     costs = Costs()
-    parse = ast.parse
+    parse, scan = ast.parse, Worker.scan_in_bulk
     with (
+        patch.object(Worker, "scan_in_bulk", lambda *given: costs.timed("(searching)", lambda: scan(*given))),
         patch.object(ast, "parse", lambda *given: costs.timed("(parsing)", lambda: parse(*given))),
         patch.object(registry.RuleEntry, "load", costs.watch(registry.RuleEntry.load)),
     ):

@@ -106,7 +106,7 @@ class Evaluator(Calls):
                 if returned is not None:
                     return returned.then(node, f"property `self.{node.attr}`")
         else:
-            held = self.env.get(path_text(node) or "") or self.known.alias_of(node, self.function)
+            held = self._at_path(node) or self.known.alias_of(node, self.function)
             if held is not None:
                 return held.then(node, f"read of `{short(node)}`")
         return base if node.attr in ("data", "T") else None
@@ -119,10 +119,13 @@ class Evaluator(Calls):
         key = self.text(node.slice)
         if key in self.profile.factor:
             return Value(1, (Step(node, f"read as key `{key}`"),))
-        held = self.env.get(path_text(node) or "")
+        held = self._at_path(node)
         if held is not None:
             return held.then(node, f"read of `{short(node)}`")
         return base
+
+    def _at_path(self, node: ast.expr) -> Value | None:
+        return self.env.get(path_text(node) or "") if self.env else None
 
     def _picked(self, node: ast.Subscript, display: ast.Tuple | ast.List | ast.Dict) -> Value | None:
         """`(1.0, factor)[test]` and `{True: 1.0, False: factor}[test]`."""

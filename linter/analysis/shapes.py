@@ -12,8 +12,10 @@ _NEUTRAL = (None, 0, 1)
 
 def is_self(node: ast.expr, function: Function) -> bool:
     """Whether an expression is the object whose method `function` is, or is nested in."""
+    if function.cls is None or not isinstance(node, ast.Name):
+        return False
     args = function.outermost.node.args.args
-    return function.cls is not None and bool(args) and isinstance(node, ast.Name) and node.id == args[0].arg
+    return bool(args) and node.id == args[0].arg
 
 
 def is_none(node: ast.expr) -> bool:

@@ -228,7 +228,7 @@ class FunctionWalk(Evaluator):
             self.bind(target.value, value_node, None)
 
     def _bind_path(self, target: ast.expr, value: Value | None) -> None:
-        path = path_text(target)
+        path = path_text(target) if self.env or value is not None else None
         if path is not None:
             self.env.pop(path, None)
             if value is not None:

@@ -104,6 +104,20 @@ class Block:
             for arguments in ("**{'tp_size': 1}", '**{"tp_size" : 1}', "**dict(tp_size = 1)", "group='replicated'")
         ),
         *(
+            ("slot-weight-decided", f"# profile: sglang\ndef f(x, num_fused_shared_experts):\n    {line}\n")
+            for line in (
+                "x.topk_weights[:, -1] = 1.0",
+                "w = x.topk_weights\n    w[:, -1] = 1.0",
+                "w = x.topk_weights  # a name\n    w[:, -1] = 1.0",
+                "x.topk_weights.narrow(1, 8, 1).fill_(1.0)",
+                "y = torch.cat([x.topk_weights, torch.ones(1)], dim=1)",
+                "y = torch.cat(\n        [\n            x.topk_weights,\n            torch.ones(1),\n        ]\n    )",
+                "y = torch.cat((\n        f(x).topk_weights, torch.ones(1)))",
+                "y = F.pad(topk_weights, (0, 1), value=1.0)",
+                "y = torch.where(\n        mask, 1.0, topk_weights)",
+            )
+        ),
+        *(
             ("normalisation-switched-off", f'x = Router({switch}, scoring_func="softmax")\n')
             for switch in (
                 "renormalize=False",
@@ -116,7 +130,7 @@ class Block:
 )
 def test_a_file_is_parsed_for_a_finding_in_any_spelling(rule: str, text: str) -> None:
     module = support.parse(text)
-    (found,) = [known for known in support.all_rules() if known.name() == rule]
+    (found,) = (known for known in support.all_rules() if known.name() == rule)
     assert found.may_find(module.source, module.profile)
 
 
@@ -126,6 +140,11 @@ def test_a_file_is_parsed_for_a_finding_in_any_spelling(rule: str, text: str) ->
         ("shared-expert-sharded-on-a2a", _SHARED.format(arguments="reduce_results=not_here")),
         ("a2a-lists-disagree", _SHARED.format(arguments="tp_size=2, reason=is_replicated")),
         ("normalisation-switched-off", 'x = Router(renormalize=True, scoring_func="softmax", norm = None)\n'),
+        (
+            "slot-weight-decided",
+            "# profile: sglang\ndef load_weights(self, weights: Iterable):\n    num_fused_shared_experts = 1.0\n"
+            "    for name, weight in weights:\n        self.load(map(weights))\n",
+        ),
         ("neutral-shortcut-disagrees", "# profile: sglang\nx = f(routed_scaling_factor=1.0)\nif y == 1:\n    pass\n"),
     ],
 )
