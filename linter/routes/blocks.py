@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from moelint.linter.routes.exact import is_entry
 from moelint.linter.routes.facts import RouteFacts
 from moelint.linter.routes.project import SourceModule
 
@@ -14,13 +15,13 @@ _ROUTE_METHOD = re.compile(r"^(forward\w*|op_\w+|__init__|_forward\w*)$")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A class whose routes are analysed."""
+    """A class whose routes are analysed, or a function that calls an entry."""
 
     module: str
     name: str
     path: str
     line: int
-    node: ast.ClassDef
+    node: ast.ClassDef | ast.FunctionDef
 
 
 def find_blocks(module: SourceModule, facts: RouteFacts, path: str) -> list[Block]:
@@ -36,12 +37,15 @@ def find_blocks(module: SourceModule, facts: RouteFacts, path: str) -> list[Bloc
     for node in classes:
         if node.name in inherited or _is_composite(node, inherited, facts):
             found.append(Block(module.name, node.name, path, node.lineno, node))
+    for statement in module.tree.body:
+        if isinstance(statement, ast.FunctionDef) and is_entry(statement, facts.entries):
+            found.append(Block(module.name, statement.name, path, statement.lineno, statement))
     return found
 
 
 def mentions_factory(text: str, facts: RouteFacts) -> bool:
     """A cheap test whether a module can hold a block."""
-    return any(f"{factory}(" in text for factory in facts.experts_factories)
+    return any(f"{factory}(" in text for factory in (*facts.experts_factories, *facts.entries))
 
 
 def _methods(node: ast.ClassDef) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes import call, evaluate, facts, intrinsics, natives, resolve
+from moelint.linter.routes.exact import Judged, number
 from moelint.linter.routes.facts import RouteFacts
 from moelint.linter.routes.frames import Frame, Scope
 from moelint.linter.routes.summary import Summaries
-from moelint.linter.routes.units import RSF
+from moelint.linter.routes.units import ONE, RSF, Units
 from moelint.linter.routes.values import (
     ABSENT,
     FALSE_VALUE,
@@ -56,6 +57,7 @@ class Contracts:
         self.target_classes: frozenset[str] = frozenset()
         self.models: dict[str, FunctionValue] = {}
         self.summaries = Summaries(route_facts)
+        self.judged: list[Judged] = []
         self.route_hook: intrinsics.RouteHook | None = None
         self._tail_call: ast.expr | None = None
 
@@ -198,9 +200,19 @@ class Contracts:
 
     # names and attributes
 
+    def number(self, value: object) -> Units | None:
+        """The units of a constant: none, unless numbers count."""
+        if not self.facts.exact:
+            return ONE
+        return number(float(value)) if isinstance(value, (int, float)) else None
+
     def global_value(self, machine: Machine, qualified: str) -> Guarded | None:
         if qualified in self.facts.globals:
-            return [(TRUE, Symbol(self.facts.globals[qualified]))]
+            symbol = self.facts.globals[qualified]
+            if not isinstance(symbol, str):
+                return [(TRUE, Const(symbol))]
+            dimension = self.dimension(symbol)
+            return [(TRUE, Scalar(((dimension, 1),)) if dimension else Symbol(symbol))]
         if qualified in self.models:
             return [(TRUE, self.models[qualified])]
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.profile import Profile
-from moelint.linter.routes import call, evaluate, facts, resolve
+from moelint.linter.routes import call, evaluate, exact, facts, resolve
 from moelint.linter.routes.blocks import Block, find_blocks
 from moelint.linter.routes.contracts import Contracts
 from moelint.linter.routes.facts import RouteFacts
@@ -60,6 +60,8 @@ class Route:
     """The condition under which the route is entered."""
     line: int = 0
     path: str = ""
+    wanted: exact.Wanted | None = None
+    """What the route must end with, where the code itself says so."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +90,8 @@ def analyse(
         module = project.load(block.module)
         if module is None:
             result.failure = f"{block.path} does not parse"
+        elif isinstance(block.node, ast.FunctionDef):
+            exact.run(result, module)
         else:
             _Run(result, module, knowledge).run()
     except OutOfBudget as problem:
@@ -101,6 +105,7 @@ def analyse(
 
 class _Run:
     def __init__(self, result: BlockAnalysis, module: SourceModule, knowledge: Knowledge) -> None:
+        assert isinstance(result.block.node, ast.ClassDef)
         self.result = result
         self.machine = result.machine
         self.contracts = result.contracts

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moelint.linter.diagram import FALSE, TRUE, Node
-from moelint.linter.routes import call, comparison, execute, resolve, tensors
+from moelint.linter.routes import call, closed, comparison, execute, resolve, tensors
 from moelint.linter.routes.frames import Frame
 from moelint.linter.routes.machine import Machine, times
 from moelint.linter.routes.values import (
@@ -245,7 +245,8 @@ def _subscript(machine: Machine, node: ast.Subscript, frame: Frame) -> Guarded:
     found: Guarded = []
     for guard, value in machine.within(base, frame.pc):
         if isinstance(value, Tensor):
-            found.append((guard, tensors.column_view(machine, value, columns)))
+            viewed = closed.columns(machine, value, node.slice, guard, frame)
+            found.append((guard, viewed or tensors.column_view(machine, value, columns)))
             continue
         if isinstance(value, (FunctionValue, ClassValue)) or (isinstance(value, Symbol) and columns != "all"):
             found.append((guard, value))

@@ -9,7 +9,7 @@ from typing import Any
 from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes import call, evaluate, resolve, tensors
 from moelint.linter.routes.frames import Frame
-from moelint.linter.routes.machine import ROUTE_ENDS, Machine
+from moelint.linter.routes.machine import ANY_ROUTE, ROUTE_ENDS, Machine
 from moelint.linter.routes.values import (
     NONE,
     ClassValue,
@@ -157,7 +157,7 @@ def _return(machine: Machine, node: ast.Return, frame: Frame) -> None:
     if node.value is not None:
         value = evaluate.expression(machine, node.value, frame)
     if frame.pc != FALSE:
-        if frame.qualname == machine.route:
+        if machine.route in (frame.qualname, ANY_ROUTE):
             machine.note(frame.pc, node, frame, ROUTE_ENDS, True, "end")
         frame.returns.append((frame.pc, value))
     frame.pc = FALSE

@@ -50,6 +50,10 @@ class RouteFacts:
 
     experts_factories: tuple[str, ...] = ()
     """Callables that build routed experts; a class whose `__init__` calls one is a block."""
+    entries: tuple[str, ...] = ()
+    """Functions that measure what they are handed; a function that calls one is analysed like a block."""
+    exact: bool = False
+    """The analysed code is a closed program: numbers count, and an attribute that nobody sets raises."""
     routers: tuple[str, ...] = ()
     """Qualified classes of routers, whose calls are summarised."""
     weights_field: str = "topk_weights"
@@ -68,8 +72,8 @@ class RouteFacts:
     """Names of classes of the block's own module whose `__init__` is interpreted (a regular expression)."""
     prefix: str = ""
     """Beginning of qualified names that is left out where a call names a symbol."""
-    globals: dict[str, str] = field(default_factory=dict)
-    """Qualified globals -> the symbol they are."""
+    globals: dict[str, str | int | float] = field(default_factory=dict)
+    """Qualified globals -> the symbol, or the number, that they are."""
     false_symbols: tuple[str, ...] = ()
     """Prefixes of symbols that are false in deployment."""
     harmless: str = "(?!)"

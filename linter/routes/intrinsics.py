@@ -9,7 +9,10 @@
 | `namespace(name)` | an empty object |
 | `instance(kind, name)` | an object whose methods are models `kind.method` |
 | `shared_instance(kind, name)` | the one object of that kind and name |
-| `weights()` | fresh top-k weights: routed columns of weight 1, no shared column |
+| `weights()` | fresh top-k weights: routed columns of weight 1, no shared column; in a closed program of a width |
+| `scores(width)` | fresh scores, not normalised |
+| `typed(x, dtype)`, `set_all(x, fields)` | `x` with its type told, with attributes from a dictionary |
+| `summing_experts(weights)` | the output of experts that take every column for a routed one |
 | `routed(weights, state)` | the experts' output for these weights, in a reduction state |
 | `shared(state)` | the separate shared expert's output |
 | `unknown(why)` | an output of unknown factor |
@@ -17,6 +20,7 @@
 | `linear(x)` | a linear map of `x` |
 | `is_record(x, *names)` | whether `x` is a record of one of these classes |
 | `add_hook(owner, hook)`, `run_hooks(owner)` | dispatcher hooks |
+| `judge(x, routed, shared, base)` | an entry measured `x` and wants these weights, the routed one times `base` |
 | `is_none_argument(x)` | whether an argument is None in every configuration |
 """
 
@@ -29,9 +33,10 @@ from collections.abc import Sequence as Arguments
 from typing import TYPE_CHECKING
 
 from moelint.linter.diagram import FALSE, TRUE, Node
-from moelint.linter.routes import call, tensors
+from moelint.linter.routes import call, closed, tensors
+from moelint.linter.routes.exact import Judged, Wanted, units_of_constant
 from moelint.linter.routes.frames import Frame
-from moelint.linter.routes.units import ONE, Part, Parts, Reduction, show
+from moelint.linter.routes.units import ONE, WEIGHTS, Part, Parts, Reduction, multiply, show
 from moelint.linter.routes.values import (
     NONE,
     ClassValue,
@@ -93,10 +98,6 @@ def _instance(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: F
 
 def _shared_instance(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
     return [(TRUE, m.only(_text(a[0]), _text(a[1])))]
-
-
-def _weights(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
-    return [(TRUE, tensors.fresh(m, "topk_weights"))]
 
 
 def _routed(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
@@ -182,7 +183,49 @@ def _run_hooks(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: 
     return [(TRUE, NONE)]
 
 
+def _sized_weights(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    if not a:
+        return [(TRUE, tensors.fresh(m, "topk_weights"))]
+    return [(TRUE, closed.fresh(m, WEIGHTS, a[0]))]
+
+
+def _raw_scores(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    return [(TRUE, closed.fresh(m, (Part("x", ((closed.RAW, 1),), "any"),), a[0] if a else None))]
+
+
+def _typed(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    for _, value in m.within(a[0], f.pc):
+        if isinstance(value, Tensor):
+            closed.typed(m, value, a[1])
+    return a[0]
+
+
+def _summing_experts(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    m.note(f.pc, n, f, "the experts run and sum all columns", True, "run")
+    return m.merge(
+        (guard, m.derived(value, closed.experts_output) if isinstance(value, Tensor) else value)
+        for guard, value in m.within(a[0], f.pc)
+    )
+
+
+def _set_all(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    for guard, target in m.within(a[0], f.pc):
+        for _, source in m.within(a[1], guard):
+            if isinstance(target, Instance) and isinstance(source, Instance):
+                m.heap[target.key].update(m.heap[source.key])
+    return [(TRUE, NONE)]
+
+
+def _judge(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
+    """Hold an output against the stated weights of its parts; None leaves a part out."""
+    routed, shared, base = (units_of_constant(m, argument) for argument in a[1:4])
+    wanted = Wanted(None if routed is None else multiply(routed, base or ONE), shared)
+    c.judged.append(Judged(a[0], wanted, f.pc))
+    return [(TRUE, NONE)]
+
+
 TABLE: dict[str, Intrinsic] = {
+    "judge": _judge,
     "flag": _flag,
     "back_end": _back_end,
     "mentions": _mentions,
@@ -190,7 +233,11 @@ TABLE: dict[str, Intrinsic] = {
     "namespace": _namespace,
     "instance": _instance,
     "shared_instance": _shared_instance,
-    "weights": _weights,
+    "weights": _sized_weights,
+    "scores": _raw_scores,
+    "typed": _typed,
+    "summing_experts": _summing_experts,
+    "set_all": _set_all,
     "routed": _routed,
     "shared": _shared,
     "unknown": _unknown,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from moelint.linter.diagram import FALSE, TRUE, Node
-from moelint.linter.routes import facts
+from moelint.linter.routes import exact, facts
 from moelint.linter.routes.driver import BlockAnalysis, Route, outputs
 from moelint.linter.routes.units import RSF, Part, Parts, exponent, show
 from moelint.linter.routes.values import Const, Tensor
@@ -39,6 +39,8 @@ class Outcome:
     reduction: str
     reason: str
     breaches: tuple[Breach, ...] = ()
+    exact: str = ""
+    """The parts with all their units, where numbers count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
         if isinstance(value, Tensor):
             for inner, parts in machine.alternatives(value, inside):
                 add(judge_scale(parts, expected, route), inner)
-                reduction = judge_reduction(parts)
+                reduction = judge_reduction(parts) if route.wanted is None else None
                 if reduction is not None:
                     add(reduction, inner)
         elif not (isinstance(value, Const) and value.value is None):
@@ -86,6 +88,8 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
     refused = diagrams.minus(entered, diagrams.exists(diagrams.conj(route.pc, machine.base), hidden))
     if refused != FALSE:
         add(_without_numbers("refused", _refusal(route)), refused)
+    if route.wanted is not None:
+        found = _closed(found, route)
     return [Region(outcome, guard) for outcome, guard in found.items()]
 
 
@@ -93,6 +97,26 @@ def _where_experts_run(analysis: BlockAnalysis, route: Route) -> Node:
     """A layer that is dense in some configurations has no routed output to judge there; all, if none is seen to run."""
     ran = analysis.machine.diagrams.any_of(event.guard for event in route.events if event.kind == "run")
     return ran if ran != FALSE else TRUE
+
+
+def _closed(found: dict[Outcome, Node], route: Route) -> dict[Outcome, Node]:
+    """A closed program has one configuration: it is wrong if it ends wrong whatever is not known, and if it never
+    ends; where only some guesses end wrong, nothing is known."""
+    ends = {outcome: node for outcome, node in found.items() if outcome.verdict != "refused"}
+    if not ends:
+        reason = next((f"nothing gets past {path}:{line}" for _, path, line in reversed(route.refusals)), "never ends")
+        breach = Breach("end", reason, 0)
+        return {Outcome("scale", "wrong", None, None, "", "", reason, (breach,)): TRUE}
+    if all(outcome.verdict == "wrong" for outcome in ends) or len(ends) == 1:
+        return ends
+    return {
+        (
+            replace(outcome, verdict="unknown", breaches=(), reason=f"not decided: {outcome.reason}")
+            if outcome.verdict == "wrong"
+            else outcome
+        ): node
+        for outcome, node in ends.items()
+    }
 
 
 def _without_numbers(verdict: Verdict, reason: str) -> Outcome:
@@ -124,6 +148,10 @@ def judge_scale(parts: Parts, expected: int, route: Route) -> Outcome:
         where = ", ".join(f"{call.path}:{call.line}" for call in places)
         reason = f"unknown because of {', '.join(unknown)}" + (f" at {where}" if where else "")
         return Outcome("scale", "unknown", *numbers, reason)
+    if route.wanted is not None:
+        found = tuple(Breach(*breach) for breach in exact.breaches(parts, route.wanted))
+        reason = "; ".join(breach.text for breach in found)
+        return Outcome("scale", "wrong" if found else "right", *numbers, reason, found, _exact_text(real))
     if not routed:
         return Outcome("scale", "unknown", *numbers, "no routed output was followed to the result")
     if any(part.erased for part in (*routed, *slots)):
@@ -131,6 +159,10 @@ def judge_scale(parts: Parts, expected: int, route: Route) -> Outcome:
     breaches = tuple(_breaches(routed, slots, shared, expected))
     reason = "; ".join(breach.text for breach in breaches)
     return Outcome("scale", "wrong" if breaches else "right", *numbers, reason, breaches)
+
+
+def _exact_text(parts: list[Part]) -> str:
+    return ", ".join(f"{part.name} {show(part.units)}" for part in parts)
 
 
 def judge_reduction(parts: Parts) -> Outcome | None:

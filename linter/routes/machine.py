@@ -36,6 +36,7 @@ _BOOLISH = re.compile(
     r"|^(skip|return|leave|reduce)_\w*$"
 )
 _LONG_NAME = 160
+ANY_ROUTE = "*"
 ROUTE_ENDS = "the route ends here"
 TOPK_WEIGHTS = "top-k weights"
 """What a trace calls a tensor that holds no output of experts."""
@@ -80,6 +81,8 @@ class Machine:
         """Deployment facts. Conditions do not carry them; what cannot be under them is dropped where it turns up."""
         self.parts: dict[int, list[tuple[Node, Parts]]] = {}
         self.labels: dict[int, str] = {}
+        self.traits: dict[int, dict[str, Guarded]] = {}
+        """What is known of a tensor besides its parts, where the analysed code is a closed program."""
         self.heap: dict[int, dict[str, Guarded]] = {}
         self.events: list[Event] = []
         self.unknown_calls: dict[str, UnknownCall] = {}
@@ -89,7 +92,7 @@ class Machine:
         """Where the code raises or an assertion fails, and under which condition."""
         self.globals: dict[tuple[str, str], Guarded | None] = {}
         self.route = ""
-        """The qualified name of the function whose returns end the route that is interpreted."""
+        """The qualified name of the function whose returns end the route that is interpreted, or ANY_ROUTE."""
         self.steps = 0
         self.budget = budget
         self._cells = 0
@@ -269,6 +272,8 @@ class Machine:
         """A new tensor whose contents are a function of another's."""
         result = self.tensor((), label)
         self.parts[result.cell] = self._joined([(guard, change(parts)) for guard, parts in self.parts[tensor.cell]])
+        if tensor.cell in self.traits:
+            self.traits[result.cell] = dict(self.traits[tensor.cell])
         return result
 
     def with_contents(self, contents: list[tuple[Node, Parts]], label: str | None = None) -> Tensor:
@@ -288,7 +293,7 @@ class Machine:
         if isinstance(value, Scalar):
             return [(pc, value.units)]
         if isinstance(value, Const):
-            return [(pc, ONE)]
+            return [(pc, self.contracts.number(value.value))]
         if isinstance(value, Symbol):
             dimension = self.contracts.dimension(value.name)
             return [(pc, ((dimension, 1),) if dimension else None)]

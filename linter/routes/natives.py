@@ -7,7 +7,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Arguments
 
 from moelint.linter.diagram import FALSE, TRUE, Node
-from moelint.linter.routes import evaluate, resolve, tensors
+from moelint.linter.routes import closed, evaluate, resolve, tensors
 from moelint.linter.routes.frames import Frame
 from moelint.linter.routes.machine import Machine
 from moelint.linter.routes.units import WEIGHTS, erased
@@ -40,6 +40,7 @@ _SYMBOL_VIEWS = _VIEWS | {"clone", "data"}
 _SYMBOL_SCORES = frozenset({"gather", "sigmoid", "softmax", "softplus", "masked_fill", "new_empty"})
 _TORCH_SCORES = frozenset({"softmax", "sigmoid", "softplus"})
 _TORCH_NEW = frozenset({"empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "rand", "randn"})
+_RANGE = 8
 _UNIT: Guarded = [(TRUE, Const(1))]
 
 
@@ -48,6 +49,12 @@ def method(
 ) -> Guarded:
     """Call a method that the interpreter knows itself."""
     receiver, name = callee.receiver, callee.name
+    if isinstance(receiver, ClassValue) and name == "__new__":
+        return [(TRUE, machine.instance(receiver, receiver.node.name))]
+    if machine.contracts.facts.exact:
+        known = closed.method(machine, receiver, name, arguments, keywords, frame)
+        if known is not None:
+            return known
     if isinstance(receiver, Tensor):
         return _tensor_method(machine, receiver, name, arguments, keywords, frame, node)
     if isinstance(receiver, Instance) and receiver.cls == "dict":
@@ -134,6 +141,10 @@ def torch_function(
     machine: Machine, name: str, arguments: Arguments[Guarded], keywords: Keywords, frame: Frame, node: ast.AST
 ) -> Guarded | None:
     """A function of torch by its last name; None where it is not known."""
+    if machine.contracts.facts.exact:
+        known = closed.torch_function(machine, name, arguments, keywords, frame, node)
+        if known is not None:
+            return known
     if name in ("add", "sub", "mul", "div", "multiply"):
         return _torch_arithmetic(machine, name, arguments, keywords, frame, node)
     if name in _TORCH_SCORES:
@@ -351,6 +362,18 @@ def _has_type(machine: Machine, value: Value, cls: Value) -> Node:
     return TRUE if isinstance(value, Tensor) and name == "Tensor" else FALSE
 
 
+def _range(
+    machine: Machine, arguments: Arguments[Guarded], keywords: Keywords, frame: Frame, node: ast.AST
+) -> Guarded | None:
+    bounds = [given[0][1].value if len(given) == 1 and isinstance(given[0][1], Const) else None for given in arguments]
+    if not bounds or not all(isinstance(bound, int) for bound in bounds):
+        return None
+    numbers = range(*bounds)
+    if len(numbers) > _RANGE:
+        return None
+    return [(TRUE, Sequence(tuple([(TRUE, Const(number))] for number in numbers)))]
+
+
 BUILTINS: dict[str, Handler] = {
     "float": _float,
     "int": _float,
@@ -363,4 +386,5 @@ BUILTINS: dict[str, Handler] = {
     "setattr": _setattr,
     "hasattr": _hasattr,
     "isinstance": _isinstance,
+    "range": _range,
 }

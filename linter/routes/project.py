@@ -21,6 +21,8 @@ class SourceModule:
     tree: ast.Module
     is_package: bool
     bindings: dict[str, list[tuple[tuple[Condition, ...], Binding]]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    """The modules of `from x import *`."""
 
     def __post_init__(self) -> None:
         self._index(self.tree.body, ())
@@ -43,6 +45,8 @@ class SourceModule:
             elif isinstance(statement, ast.ImportFrom):
                 for alias in statement.names:
                     self._bind(alias.asname or alias.name, conditions, (statement, alias))
+                    if alias.name == "*" and statement.module and not statement.level:
+                        self.stars.append(statement.module)
             elif isinstance(statement, ast.If):
                 test = statement.test
                 if isinstance(test, ast.Name) and test.id == "TYPE_CHECKING":

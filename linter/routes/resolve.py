@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from moelint.linter.diagram import FALSE, TRUE
-from moelint.linter.routes import call, evaluate
+from moelint.linter.routes import call, closed, evaluate
 from moelint.linter.routes.frames import Frame, Scope
 from moelint.linter.routes.machine import Machine
 from moelint.linter.routes.project import Binding, SourceModule
@@ -30,6 +30,7 @@ from moelint.linter.routes.values import (
 _PROPERTY = frozenset({"property", "cached_property", "functools.cached_property"})
 _CONSTANTS = {"True": Const(True), "False": Const(False), "None": Const(None)}
 _SAME_TENSOR = frozenset({"data", "T", "mT"})
+_TOPK = ("values", "indices")
 _TENSOR_FACTS = frozenset({"shape", "dtype", "device", "ndim", "is_cuda"})
 
 
@@ -53,6 +54,11 @@ def global_name(machine: Machine, module: SourceModule, identifier: str) -> Guar
     if modelled is not None:
         machine.globals[key] = modelled
         return modelled
+    if identifier not in module.bindings and module.stars:
+        starred = _starred(machine, module, identifier)
+        if starred is not None:
+            machine.globals[key] = starred
+            return starred
     if identifier not in module.bindings:
         submodule = machine.project.load(qualified) if module.is_package else None
         found: Guarded | None = [(TRUE, ModuleValue(submodule))] if submodule else None
@@ -73,6 +79,19 @@ def global_name(machine: Machine, module: SourceModule, identifier: str) -> Guar
         result = value if result is None else machine.choose(guard, value, result)
     machine.globals[key] = result if result is not None else [(TRUE, Symbol(qualified))]
     return machine.globals[key]
+
+
+def _starred(machine: Machine, module: SourceModule, identifier: str) -> Guarded | None:
+    """What `from x import *` binds a name to: a model, a global of the tree's `x`, or nothing."""
+    for base in module.stars:
+        modelled = machine.contracts.global_value(machine, f"{base}.{identifier}")
+        if modelled is not None:
+            return modelled
+        source = machine.project.load(base)
+        found = global_name(machine, source, identifier) if source is not None else None
+        if found is not None:
+            return found
+    return None
 
 
 def _bound(machine: Machine, module: SourceModule, identifier: str, binding: Binding, frame: Frame) -> Guarded:
@@ -222,6 +241,9 @@ def attribute(
             return _bind(machine, method, value, frame, node)
         return [(TRUE, Symbol(f"{value}.{name}"))]
     if isinstance(value, Tensor):
+        trait = closed.attribute(machine, value, name)
+        if trait is not None:
+            return trait
         if name in _SAME_TENSOR:
             return [(TRUE, value)]
         if name in _TENSOR_FACTS:
@@ -234,6 +256,8 @@ def attribute(
                 return [(TRUE, Method(method, value.receiver))]
         return [(TRUE, Symbol(f"super().{name}"))]
     if isinstance(value, Sequence):
+        if name in _TOPK and len(value.items) == len(_TOPK):
+            return value.items[_TOPK.index(name)]
         return [(TRUE, Native(value, name))]
     if isinstance(value, Const) and value.value is None:
         return default if default is not None else []
@@ -278,6 +302,10 @@ def _instance_attribute(
             return [(TRUE, Native(value, name))]
         frame.pc = FALSE
         return []
+    if machine.contracts.facts.exact and cls != "dict":
+        machine.refuse(frame.pc, node, frame)
+        frame.pc = FALSE
+        return []
     return [(TRUE, machine.symbol(f"{value.name}.{name}"))]
 
 
@@ -292,6 +320,8 @@ def _symbol_attribute(machine: Machine, value: Symbol, name: str, frame: Frame, 
 def _class_attribute(machine: Machine, value: ClassValue, name: str) -> Guarded:
     if name == "__name__":
         return [(TRUE, Const(value.node.name))]
+    if name == "__new__":
+        return [(TRUE, Native(value, name))]
     member = class_member(machine, value, name)
     if member is not None:
         owner, statement = member

@@ -6,6 +6,7 @@ import ast
 from typing import Literal
 
 from moelint.linter.diagram import FALSE, Node
+from moelint.linter.routes import closed
 from moelint.linter.routes.frames import Frame
 from moelint.linter.routes.machine import TOPK_WEIGHTS, Machine
 from moelint.linter.routes.units import (
@@ -106,6 +107,8 @@ def product(machine: Machine, a: Value, b: Value, sign: int, pc: Node, node: ast
     """A new tensor `a * b` or `a / b`; a division of weights by their own sum is a normalisation."""
     tensor, factor = (a, b) if isinstance(a, Tensor) else (b, a)
     assert isinstance(tensor, Tensor)
+    if machine.contracts.facts.exact:
+        return closed.product(machine, a, b, sign, pc, node, frame)
     found: Guarded = []
     for guard, units in machine.units_of(factor, pc):
         result = machine.derived(tensor, lambda parts, units=units: scaled(parts, units or ONE, sign))  # type: ignore[misc]
@@ -126,7 +129,7 @@ def scale(
 ) -> None:
     """`tensor *= factor` (or `/=`) in place."""
     for guard, item in machine.within(factor, pc):
-        for inner, units in machine.units_of(item, guard):
+        for inner, units in closed.factors(machine, tensor, item, sign, guard):
             if units:
                 machine.update(
                     tensor,
@@ -163,6 +166,8 @@ def total(machine: Machine, a: Tensor, b: Tensor, pc: Node, node: ast.AST, frame
         for inner, right in machine.alternatives(b, guard)
     ]
     result = machine.with_contents(contents)
+    if machine.contracts.facts.exact:
+        machine.traits[result.cell] = dict(machine.traits.get(a.cell, {}))
     _note_sum(machine, a, b, alpha, pc, node, frame)
     return result
 
@@ -216,7 +221,8 @@ def concatenated(machine: Machine, first: Tensor, second: Tensor, pc: Node, node
             units = next((part.units for part in right if part.name == "x"), ONE)
             contents.append((inner, set_slot(left, units)))
             note_slot(machine, units, inner, node, frame)
-    return machine.with_contents(contents)
+    result = machine.with_contents(contents)
+    return closed.concatenated(machine, first, second, result) if machine.contracts.facts.exact else result
 
 
 def filled(machine: Machine, value: Guarded, pc: Node) -> Tensor:

@@ -37,6 +37,7 @@ class Part(NamedTuple):
 
 
 Parts = tuple[Part, ...]
+_OUTPUTS = ("routed", "shared", "slot", "identity")
 WEIGHTS: Parts = (Part("x", ONE, "any"),)
 
 
@@ -76,8 +77,8 @@ def scaled(parts: Parts, units: Units, sign: int = 1, only: str | None = None) -
 
 def added(a: Parts, b: Parts) -> Parts:
     """The sum of two tensors. Plain router columns vanish beside real parts; `any` adopts the other's reduction."""
-    left = tuple(part for part in a if part.name not in ("x", "s"))
-    right = tuple(part for part in b if part.name not in ("x", "s"))
+    left = tuple(part for part in a if not _is_column(part.name))
+    right = tuple(part for part in b if not _is_column(part.name))
     if not left and not right:
         return a or b
     states = {part.reduction for part in (*left, *right)} - {"any"}
@@ -86,6 +87,10 @@ def added(a: Parts, b: Parts) -> Parts:
         left = tuple(part._replace(reduction=state) for part in left)
         right = tuple(part._replace(reduction=state) for part in right)
     return tuple(sorted((*left, *right)))
+
+
+def _is_column(name: PartName) -> bool:
+    return name in ("x", "s") or name.startswith("x[")
 
 
 _REDUCED: dict[Reduction, Reduction] = {
@@ -110,7 +115,7 @@ def erased(parts: Parts) -> Parts:
 
 def interesting(parts: Parts) -> bool:
     """Whether the tensor holds an expert's output."""
-    return any(part.name in ("routed", "shared", "slot", "identity") or part.name.startswith("?") for part in parts)
+    return any(part.name in _OUTPUTS or part.name.startswith(("?", "routed[")) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
