@@ -20,7 +20,7 @@ TREE ?= $(SAMPLE)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: lint test style types layers generated unit site typeview format generate bench costs exam clean bench-server
+.PHONY: lint test style types layers generated unit site typeview format generate bench costs exam exam-routes clean bench-server
 
 # The sample tree is there to be complained about: findings are its success, silence (0) and errors (2) are not.
 lint: $(VENV)/.ready
@@ -89,6 +89,11 @@ costs: $(VENV)/.ready
 # What the rules see in releases and in re-created bugs: make exam ARGS="--releases DIR --check"
 exam: $(VENV)/.ready
 	@rc=0; for part in sites items cases trees; do $(BIN)/python bench/exam_$$part.py $(ARGS) || rc=1; done; exit $$rc
+
+# What route analysis sees in releases and in re-created bugs: make exam-routes ARGS="--releases DIR --check"
+exam-routes: $(VENV)/.ready
+	@rc=0; $(BIN)/python bench/exam_cases.py --routes $(ARGS) || rc=1; \
+	$(BIN)/python bench/exam_routes.py $(ARGS) || rc=1; exit $$rc
 
 $(VENV)/.ready: pyproject.toml setup.py
 	$(PYTHON) tools/venv.py $(VENV)

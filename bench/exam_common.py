@@ -71,15 +71,16 @@ class Run:
         return _lines(self.folder / span.path)[span.first - 1].strip()
 
 
-def run(folder: Path, *, sound: bool = True) -> Run:
-    """Check `folder` with the command of this interpreter's environment, whatever the configuration and the cache.
+def run(folder: Path, *more: str, sound: bool = True) -> Run:
+    """Check `folder` with the command of this interpreter's environment, whatever the configuration and the cache, and
+    with `more` options.
     Raises ExamError where it leaves no report, and where a `sound` run is wanted and it ends with something else than
     0 or 1."""
     with tempfile.TemporaryDirectory(prefix="moelint-exam-") as scratch:
         report = Path(scratch, "report.json")
         command = [sys.executable, "-m", "moelint", "check", "--isolated", "--no-cache", "--no-progress"]
         done = subprocess.run(
-            [*command, "--output", f"json:{report}"],
+            [*command, "--output", f"json:{report}", *more],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

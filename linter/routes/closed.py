@@ -12,16 +12,18 @@ from collections.abc import Sequence as Arguments
 from typing import TYPE_CHECKING
 
 from moelint.linter.diagram import TRUE, Node
-from moelint.linter.routes.units import ONE, Part, Parts, Units, multiply, scaled
+from moelint.linter.routes.units import ONE, Part, Parts, Units, interesting, multiply, scaled
 from moelint.linter.routes.values import Const, Guarded, Sequence, Symbol, Tensor, Value
 
 if TYPE_CHECKING:
     from moelint.linter.routes.frames import Frame
     from moelint.linter.routes.machine import Machine
 
+ZERO, HALF = "0", "2"
+"""The dimension of a part that is multiplied by nothing at all, and the one of which a half is the inverse."""
 RAW = "raw"
 """The dimension of scores that were not normalised: their sum is anything."""
-_WIDTH, _DTYPE, _TOTAL, _SOURCE, _CHOSEN = "width", "dtype", "total", "source", "chosen"
+_WIDTH, _ROWS, _DTYPE, _TOTAL, _SOURCE, _CHOSEN = "width", "rows", "dtype", "total", "source", "chosen"
 _YES: Guarded = [(TRUE, Const(True))]
 _NEW = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "new_zeros", "new_ones", "new_full", "new_empty"})
 
@@ -35,8 +37,12 @@ def fresh(machine: Machine, parts: Parts, width: Guarded | None = None) -> Tenso
     return result
 
 
-def typed(machine: Machine, tensor: Tensor, dtype: Guarded) -> None:
-    machine.traits.setdefault(tensor.cell, {})[_DTYPE] = dtype
+def typed(machine: Machine, tensor: Tensor, dtype: Guarded, count: Guarded | None = None) -> None:
+    """Say of which type a tensor is, and how many rows it has."""
+    traits = machine.traits.setdefault(tensor.cell, {})
+    traits[_DTYPE] = dtype
+    if count is not None:
+        traits[_ROWS] = count
 
 
 def attribute(machine: Machine, tensor: Tensor, name: str) -> Guarded | None:
@@ -45,8 +51,13 @@ def attribute(machine: Machine, tensor: Tensor, name: str) -> Guarded | None:
     if name == "dtype":
         return traits.get(_DTYPE)
     if name == "shape" and _WIDTH in traits:
-        return [(TRUE, Sequence(([(TRUE, Symbol("rows"))], traits[_WIDTH])))]
+        return [(TRUE, Sequence((rows(machine, tensor) or [(TRUE, Symbol("rows"))], traits[_WIDTH])))]
     return None
+
+
+def rows(machine: Machine, tensor: Tensor) -> Guarded | None:
+    """How many rows a tensor has, if that is known."""
+    return machine.traits.get(tensor.cell, {}).get(_ROWS)
 
 
 def _trait(machine: Machine, value: Value, name: str) -> object:
@@ -199,6 +210,15 @@ def product(machine: Machine, a: Value, b: Value, sign: int, pc: Node, node: ast
     return list(found)
 
 
+def mixed(machine: Machine, a: Tensor, b: Tensor, result: Tensor, pc: Node) -> Tensor:
+    """The sum of two tensors. Of two that are weights or scores nothing is known any more."""
+    machine.traits[result.cell] = dict(machine.traits.get(a.cell, {}))
+    plain = [not any(interesting(parts) for _, parts in machine.alternatives(t, pc)) for t in (a, b)]
+    if all(plain):
+        machine.update(result, pc, lambda parts: (*parts, Part("?a sum of weights", ONE, "any")))
+    return result
+
+
 def _over(parts: Parts, units: Units, sign: int) -> Parts:
     """`units * parts` or `units / parts`."""
     if sign > 0:
@@ -237,7 +257,9 @@ def method(
     if name in _NEW:
         return _new(machine, name, arguments, keywords, frame)
     if name in ("chunk", "split"):
-        return [(TRUE, receiver)]
+        piece = machine.derived(receiver, lambda parts: parts)
+        machine.traits.get(piece.cell, {}).pop(_ROWS, None)
+        return [(TRUE, piece)]
     return None
 
 
@@ -258,12 +280,26 @@ def torch_function(
             result = method(machine, item, name, arguments[1:], keywords, frame)
             found += [(machine.diagrams.conj(guard, inner), value) for inner, value in result or []]
         return found or None
+    if name == "allclose" and len(arguments) >= 2:
+        return _equal(machine, arguments[0], arguments[1], frame)
     if name == "linspace":
         return [(TRUE, Symbol(name))]
     return None
 
 
+def _equal(machine: Machine, a: Guarded, b: Guarded, frame: Frame) -> Guarded | None:
+    """Whether two tensors hold the same numbers, where both are known."""
+    both = [[parts for _, t in machine.within(x, frame.pc) if isinstance(t, Tensor)
+             for _, parts in machine.alternatives(t, frame.pc)] for x in (a, b)]  # fmt: skip
+    if any(len(found) != 1 or len(found[0]) != 1 for found in both):
+        return None
+    return [(TRUE, Const(both[0][0][0].units == both[1][0][0].units))]
+
+
 def _scores(machine: Machine, tensor: Tensor, name: str) -> Tensor:
+    parts = [part for _, parts in machine.alternatives(tensor, TRUE) for part in parts]
+    if name == "sigmoid" and parts and all(dict(part.units).get(ZERO) for part in parts):
+        return machine.derived(tensor, lambda _: (Part("x", ((HALF, -1),), "any"),))
     chosen = name == "softmax" and bool(_trait(machine, tensor, _CHOSEN))
     result = fresh(machine, (Part("x", ONE if chosen else ((RAW, 1),), "any"),))
     width = machine.traits.get(tensor.cell, {}).get(_WIDTH)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import time
+import traceback
 from collections.abc import Sequence as Arguments
 from dataclasses import dataclass, field
 
@@ -98,9 +100,18 @@ def analyse(
         result.failure = f"gave up: {problem}"
     except RecursionError:
         result.failure = "gave up: nested too deeply"
+    except Exception as problem:  # one block must not keep the others from being analysed
+        result.routes.clear()
+        result.failure = f"an error in moelint, please report it: {cause_of(problem)}"
     result.seconds = time.monotonic() - started
     result.reads = frozenset(project.reads)
     return result
+
+
+def cause_of(problem: Exception) -> str:
+    """`KeyError: 'x'; call.py:12`."""
+    frame = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{type(problem).__name__}: {problem}; {os.path.basename(frame.filename)}:{frame.lineno}"
 
 
 class _Run:

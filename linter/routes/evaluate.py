@@ -207,6 +207,10 @@ def binary(
             return [(pc, Const(_ARITHMETIC[op](a.value, b.value)))]
         except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
             return [(pc, machine.symbol(f"({a} {op.__name__} {b})"))]
+    if op is ast.Mult and machine.contracts.facts.exact and {type(a), type(b)} == {Sequence, Scalar}:
+        machine.refuse(pc, node, frame)
+        frame.pc = machine.diagrams.minus(frame.pc, pc)
+        return []
     if op in (ast.Mult, ast.Div):
         sign = 1 if op is ast.Mult else -1
         if isinstance(a, Tensor) or isinstance(b, Tensor):

@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from moelint.linter.diagram import FALSE, TRUE, Node
+from moelint.linter.routes.closed import ZERO, joined
 from moelint.linter.routes.frames import Frame, Scope
-from moelint.linter.routes.machine import ANY_ROUTE
-from moelint.linter.routes.units import RSF, Part, Parts, Units, exponent, multiply, show
+from moelint.linter.routes.machine import ANY_ROUTE, Event
+from moelint.linter.routes.units import ONE, RSF, Part, Parts, Units, exponent, multiply, show
 from moelint.linter.routes.values import FunctionValue, Guarded, Scalar
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
     from moelint.linter.routes.machine import Machine
     from moelint.linter.routes.project import SourceModule
 
-ZERO = "0"
-"""The dimension of a part that is multiplied by nothing at all."""
 _PRIMES = (2, 3, 5, 7, 11, 13)
 _DENOMINATOR = 10_000
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class Wanted:
 
     routed: Units | None
     shared: Units | None
+    base: Units = ONE
+    """What the routed part is measured in."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +54,8 @@ def number(value: float) -> Units | None:
         return ((ZERO, 1),)
     try:
         ratio = Fraction(value).limit_denominator(_DENOMINATOR)
+        if abs(ratio - Fraction(value)) > abs(value) * _TOLERANCE:
+            ratio = Fraction(str(value))
     except (ValueError, OverflowError):
         return None
     found: Units = ()
@@ -77,8 +81,22 @@ def value_of(units: Units, factor: float) -> float | None:
     return result
 
 
+def unknown_factors(parts: Parts) -> list[str]:
+    """What a part was multiplied by although nothing is known of it."""
+    return sorted({dimension[1:] for part in parts for dimension, _ in part.units if dimension.startswith("?")})
+
+
+def amounts(parts: Parts, wanted: Wanted) -> tuple[tuple[str, Units], ...]:
+    """The parts with their units, as the bench measures them."""
+    return tuple(
+        (part.name, multiply(part.units, wanted.base, -1) if part.name.startswith("routed") else part.units)
+        for part in joined(parts)
+    )
+
+
 def breaches(parts: Parts, wanted: Wanted) -> Iterator[tuple[str, str, int]]:
     """(part, what is wrong, surplus) of a result."""
+    parts = joined(parts)
     routed = [part for part in parts if part.name.startswith("routed")]
     shared = [part for part in parts if part.name in ("shared", "slot")]
     for name, found, want in (("routed", routed, wanted.routed), ("shared", shared, wanted.shared)):
@@ -137,6 +155,9 @@ def run(result: BlockAnalysis, module: SourceModule) -> None:
     path = machine.project.relative(module.path)
     own = range(node.lineno, (node.end_lineno or node.lineno) + 1)
     events = [e for e in machine.events if not (e.kind == "end" and e.path == path and e.line in own)]
+    if not contracts.judged and machine.refusals:
+        _, place, line = machine.refusals[-1]
+        events.append(Event(TRUE, place, line, "nothing gets past this line", True, "end"))
     for judged in contracts.judged or [Judged([], Wanted(None, None), FALSE)]:
         route = Route(node.name, judged.output, judged.guard, events, dict(machine.unknown_calls), machine.refusals)
         route.line, route.path, route.wanted = node.lineno, path, judged.wanted

@@ -44,7 +44,7 @@ class WrongSite:
             ends: dict[str, list[str]] = {}
             for block, route in routes:
                 words = _conditions(tables[text, block, route], route, text, order)
-                ends.setdefault(words, []).append(f"`{block}.{route}`")
+                ends.setdefault(words, []).append(f"`{route}`" if block == route else f"`{block}.{route}`")
             sentences += [f"{text} at the end of {_listed(names)}: {words}." for words, names in ends.items()]
         first = sentences[0]
         return " ".join([first[:1].upper() + first[1:], *(s[:1].upper() + s[1:] for s in sentences[1:])])

@@ -11,7 +11,7 @@
 | `shared_instance(kind, name)` | the one object of that kind and name |
 | `weights()` | fresh top-k weights: routed columns of weight 1, no shared column; in a closed program of a width |
 | `scores(width)` | fresh scores, not normalised |
-| `typed(x, dtype)`, `set_all(x, fields)` | `x` with its type told, with attributes from a dictionary |
+| `typed(x, dtype, rows)`, `set_all(x, fields)` | `x` with its type told, with attributes from a dictionary |
 | `summing_experts(weights)` | the output of experts that take every column for a routed one |
 | `routed(weights, state)` | the experts' output for these weights, in a reduction state |
 | `shared(state)` | the separate shared expert's output |
@@ -196,14 +196,15 @@ def _raw_scores(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f:
 def _typed(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
     for _, value in m.within(a[0], f.pc):
         if isinstance(value, Tensor):
-            closed.typed(m, value, a[1])
+            closed.typed(m, value, a[1], a[2] if len(a) > 2 else None)
     return a[0]
 
 
 def _summing_experts(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
     m.note(f.pc, n, f, "the experts run and sum all columns", True, "run")
+    unknown = m.tensor((Part("?weights", ONE, "any"),), "unknown")
     return m.merge(
-        (guard, m.derived(value, closed.experts_output) if isinstance(value, Tensor) else value)
+        (guard, m.derived(value, closed.experts_output) if isinstance(value, Tensor) else unknown)
         for guard, value in m.within(a[0], f.pc)
     )
 
@@ -219,7 +220,7 @@ def _set_all(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Fr
 def _judge(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
     """Hold an output against the stated weights of its parts; None leaves a part out."""
     routed, shared, base = (units_of_constant(m, argument) for argument in a[1:4])
-    wanted = Wanted(None if routed is None else multiply(routed, base or ONE), shared)
+    wanted = Wanted(None if routed is None else multiply(routed, base or ONE), shared, base or ONE)
     c.judged.append(Judged(a[0], wanted, f.pc))
     return [(TRUE, NONE)]
 

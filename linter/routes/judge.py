@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes import exact, facts
 from moelint.linter.routes.driver import BlockAnalysis, Route, outputs
-from moelint.linter.routes.units import RSF, Part, Parts, exponent, show
+from moelint.linter.routes.units import RSF, Part, Parts, Units, exponent, show
 from moelint.linter.routes.values import Const, Tensor
 
 Verdict = Literal["right", "wrong", "refused", "unknown"]
@@ -39,8 +39,13 @@ class Outcome:
     reduction: str
     reason: str
     breaches: tuple[Breach, ...] = ()
-    exact: str = ""
+    amounts: tuple[tuple[str, Units], ...] = ()
     """The parts with all their units, where numbers count."""
+
+    @property
+    def exact(self) -> str:
+        """The amounts in words."""
+        return ", ".join(f"{name} {show(units)}" for name, units in self.amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +116,8 @@ def _closed(found: dict[Outcome, Node], route: Route) -> dict[Outcome, Node]:
         return ends
     return {
         (
-            replace(outcome, verdict="unknown", breaches=(), reason=f"not decided: {outcome.reason}")
-            if outcome.verdict == "wrong"
+            replace(outcome, verdict="unknown", breaches=(), reason=f"not decided: {outcome.reason or outcome.exact}")
+            if outcome.verdict != "unknown"
             else outcome
         ): node
         for outcome, node in ends.items()
@@ -148,10 +153,20 @@ def judge_scale(parts: Parts, expected: int, route: Route) -> Outcome:
         where = ", ".join(f"{call.path}:{call.line}" for call in places)
         reason = f"unknown because of {', '.join(unknown)}" + (f" at {where}" if where else "")
         return Outcome("scale", "unknown", *numbers, reason)
+    opaque = exact.unknown_factors(parts)
+    if opaque:
+        return Outcome("scale", "unknown", *numbers, f"multiplied by {', '.join(opaque)}, of which nothing is known")
     if route.wanted is not None:
         found = tuple(Breach(*breach) for breach in exact.breaches(parts, route.wanted))
         reason = "; ".join(breach.text for breach in found)
-        return Outcome("scale", "wrong" if found else "right", *numbers, reason, found, _exact_text(real))
+        return Outcome(
+            "scale",
+            "wrong" if found else "right",
+            *numbers,
+            reason,
+            found,
+            exact.amounts(tuple(real), route.wanted),
+        )
     if not routed:
         return Outcome("scale", "unknown", *numbers, "no routed output was followed to the result")
     if any(part.erased for part in (*routed, *slots)):
@@ -159,10 +174,6 @@ def judge_scale(parts: Parts, expected: int, route: Route) -> Outcome:
     breaches = tuple(_breaches(routed, slots, shared, expected))
     reason = "; ".join(breach.text for breach in breaches)
     return Outcome("scale", "wrong" if breaches else "right", *numbers, reason, breaches)
-
-
-def _exact_text(parts: list[Part]) -> str:
-    return ", ".join(f"{part.name} {show(part.units)}" for part in parts)
 
 
 def judge_reduction(parts: Parts) -> Outcome | None:

@@ -274,9 +274,17 @@ def _len(
     machine: Machine, arguments: Arguments[Guarded], keywords: Keywords, frame: Frame, node: ast.AST
 ) -> Guarded | None:
     return machine.merge(
-        (guard, Const(len(item.items)) if isinstance(item, Sequence) else machine.symbol(f"len({item})"))
+        (machine.diagrams.conj(guard, inner), size)
         for guard, item in arguments[0]
+        for inner, size in _length(machine, item)
     )
+
+
+def _length(machine: Machine, value: Value) -> Guarded:
+    known = closed.rows(machine, value) if isinstance(value, Tensor) else None
+    if known is not None:
+        return known
+    return [(TRUE, Const(len(value.items)) if isinstance(value, Sequence) else machine.symbol(f"len({value})"))]
 
 
 def _tuple(
@@ -365,8 +373,8 @@ def _has_type(machine: Machine, value: Value, cls: Value) -> Node:
 def _range(
     machine: Machine, arguments: Arguments[Guarded], keywords: Keywords, frame: Frame, node: ast.AST
 ) -> Guarded | None:
-    bounds = [given[0][1].value if len(given) == 1 and isinstance(given[0][1], Const) else None for given in arguments]
-    if not bounds or not all(isinstance(bound, int) for bound in bounds):
+    bounds = [bound for given in arguments if isinstance(bound := closed.constant(given), int)]
+    if not bounds or len(bounds) < len(arguments):
         return None
     numbers = range(*bounds)
     if len(numbers) > _RANGE:

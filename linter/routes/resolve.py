@@ -167,12 +167,25 @@ def class_member(machine: Machine, cls: ClassValue, attribute: str) -> tuple[Cla
             elif isinstance(statement, ast.Assign):
                 if any(isinstance(target, ast.Name) and target.id == attribute for target in statement.targets):
                     return ancestor, statement
+                unpacked = _unpacked(statement, attribute)
+                if unpacked is not None:
+                    return ancestor, unpacked
             elif (
                 isinstance(statement, ast.AnnAssign)
                 and isinstance(statement.target, ast.Name)
                 and statement.target.id == attribute
             ):
                 return ancestor, statement
+    return None
+
+
+def _unpacked(statement: ast.Assign, attribute: str) -> ast.Assign | None:
+    """The part of `a, b = 1, 2` that assigns an attribute."""
+    for target in statement.targets:
+        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+            for name, value in zip(target.elts, statement.value.elts, strict=False):
+                if isinstance(name, ast.Name) and name.id == attribute:
+                    return ast.copy_location(ast.Assign([name], value), statement)
     return None
 
 
@@ -261,6 +274,8 @@ def attribute(
         return [(TRUE, Native(value, name))]
     if isinstance(value, Const) and value.value is None:
         return default if default is not None else []
+    if isinstance(value, FunctionValue) and default is not None and machine.contracts.facts.exact:
+        return default
     return [(TRUE, machine.symbol(f"{value}.{name}"))]
 
 

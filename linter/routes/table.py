@@ -153,4 +153,5 @@ def unpack(data: dict[str, Any]) -> RouteTable:
 
 
 def _outcome(data: dict[str, Any]) -> Outcome:
-    return Outcome(**{**data, "breaches": tuple(Breach(*breach) for breach in data["breaches"])})
+    amounts = tuple((name, tuple((dimension, power) for dimension, power in units)) for name, units in data["amounts"])
+    return Outcome(**{**data, "breaches": tuple(Breach(*breach) for breach in data["breaches"]), "amounts": amounts})

@@ -167,7 +167,7 @@ def total(machine: Machine, a: Tensor, b: Tensor, pc: Node, node: ast.AST, frame
     ]
     result = machine.with_contents(contents)
     if machine.contracts.facts.exact:
-        machine.traits[result.cell] = dict(machine.traits.get(a.cell, {}))
+        result = closed.mixed(machine, a, b, result, pc)
     _note_sum(machine, a, b, alpha, pc, node, frame)
     return result
 

@@ -17,6 +17,8 @@ import moelint.rules
 from moelint.linter.analysis.module import Module
 from moelint.linter.profile import Profile, profile_from_dict
 from moelint.linter.routes import findings
+from moelint.linter.routes.knowledge import knowledge_of_file
+from moelint.linter.routes.tables import Job, tables_of
 from moelint.linter.rule import Draft, RouteRule, Rule
 from moelint.linter.source import Source
 
@@ -28,6 +30,7 @@ except ModuleNotFoundError:
 sys.path.insert(0, str(Path(__file__).parents[1] / "routes"))
 import toy
 
+BENCH = Path(__file__).parents[2] / "fixtures" / "cases.toml"
 PROFILES = Path(moelint.rules.__file__).parent / "profiles"
 _HEADER = re.compile(r"^# profile: ([a-z]+)$", re.MULTILINE)
 
@@ -86,8 +89,13 @@ def run(rules: Iterable[type[Rule]], text: str, path: str = "example.py") -> lis
 
 
 def _by_routes(rules: list[type[RouteRule]], text: str) -> list[tuple[int, str, Draft]]:
-    """What the rules say of `class Block` in a snippet for the toy framework of tests/routes/toy.py."""
-    if not rules or "class Block" not in text or " = Router(" not in text:
+    """What the rules say of a snippet for the bench of fixtures/cases.toml, or of `class Block` in one for the toy
+    framework of tests/routes/toy.py."""
+    if not rules:
+        return []
+    if "from _probe import *" in text:
+        return _on_bench(rules, text)
+    if "class Block" not in text or " = Router(" not in text:
         return []
     with tempfile.TemporaryDirectory() as folder:
         table = toy.analyse_code(Path(folder), text)
@@ -97,3 +105,16 @@ def _by_routes(rules: list[type[RouteRule]], text: str) -> list[tuple[int, str, 
             (site.statement.lineno - toy.HEADER.count("\n"), site.rule.name(), Draft(site.statement, "", site.qualname))
             for site in findings.wrong_sites([table], rules, files, [str(module)])
         ]
+
+
+def _on_bench(rules: list[type[RouteRule]], text: str) -> list[tuple[int, str, Draft]]:
+    profile = profile_from_dict(tomllib.loads(BENCH.read_text()))
+    known = knowledge_of_file(str(BENCH), profile)
+    assert known is not None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "example.py")
+        path.write_text(text)
+        found = findings.wrong_sites(
+            tables_of(Job(folder, known), [str(path)]), rules, findings.SourceFiles(folder, {}), [str(path)]
+        )
+        return [(site.statement.lineno, site.rule.name(), Draft(site.statement, "", site.qualname)) for site in found]
