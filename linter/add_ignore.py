@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from moelint.linter import check
 from moelint.linter.decoding import declared_encoding, to_utf8
 from moelint.linter.errors import UsageError
+from moelint.linter.writing import rewrite
 
 if TYPE_CHECKING:
     from moelint.linter.model import Finding
@@ -72,7 +73,7 @@ def add_ignores(findings: Sequence[Finding], plan: Plan, reason: str) -> Added:
     refused |= {path: f"{path}: not changed: a comment there has no or another effect" for path in new.keys() - proven}
     for path in sorted(proven):
         try:
-            _write(path, old[path], new[path])
+            rewrite(path, old[path], new[path])
         except OSError as error:
             refused[path] = f"{path}: not changed: {error.strerror or error}"
     written = [path for path in proven if path not in refused]
@@ -185,13 +186,3 @@ def _tree(data: bytes) -> str | None:
             return ast.dump(ast.parse(to_utf8(data).decode("utf-8-sig")))
         except (SyntaxError, ValueError):
             return None
-
-
-def _write(path: str, old: bytes, new: bytes) -> None:
-    """Write into the file as it stands, so that links, owner and permissions stay. Raises OSError if it changed."""
-    with open(path, "r+b") as stream:
-        if stream.read() != old:
-            raise OSError("the file changed in the meantime")
-        stream.seek(0)
-        stream.write(new)
-        stream.truncate()
