@@ -197,3 +197,23 @@ def test_a_tree_that_cannot_be_read_is_not_sound(tmp_path: Path) -> None:
     assert "1 diagnostics: NOT SOUND" in done.stdout, done.stdout + done.stderr
     assert f"{MODEL}:17 " in done.stdout
     assert done.returncode == 1
+
+
+def test_without_releases_no_fix_is_examined(tmp_path: Path) -> None:
+    done = exam("fixes", "--releases", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("exam_fixes: ") and "Traceback" not in done.stderr
+
+
+def test_an_old_file_gets_the_line_that_the_newer_routers_want(tmp_path: Path) -> None:
+    code = """if True:
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    from exam_fixes import carried_over
+    old = "class A:\\n    def __init__(self):\\n        self.topk = T(\\n            1\\n        )\\n"
+    old += "        self.n = 1\\n"
+    new = old.replace("self.n", "self.topk.bind_runner_backend(self.experts.kind)\\n        self.n")
+    assert carried_over(old, new) == new
+    assert carried_over(new, old) == new
+    """
+    subprocess.run([sys.executable, "-c", code, str(ROOT / "bench")], check=True)

@@ -26,8 +26,8 @@ WRONG = CLEAN.replace("if not is_routed_scaling_factor_fused_in_topk(self.topk.t
 
 
 def unhidden(folder: str, names: list[str]) -> set[str]:
-    """For copytree: leave out hidden folders, byte code and build results."""
-    hidden = {name for name in names if name.startswith(".") and Path(folder, name).is_dir()}
+    """For copytree: leave out hidden folders, byte code, build results, and the file by which git knows a worktree."""
+    hidden = {name for name in names if name == ".git" or (name.startswith(".") and Path(folder, name).is_dir())}
     return hidden | {name for name in names if name in ("__pycache__", "build", "dist") or name.endswith(".egg-info")}
 
 
