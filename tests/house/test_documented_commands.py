@@ -20,6 +20,7 @@ PLACES = {
     "srt/models": "sglang/srt/models",
     "path/to/tree": ".",
     "path/to/model.py": "sglang/srt/models/some_model.py",
+    "path --": ". --",
     "OLD": ".",
     "NEW": ".",
 }
@@ -29,7 +30,6 @@ LEFT_OUT = {
     "make": "sets up environments; test_docs.py sees that its targets exist",
     "python": "is about a checkout or a release on disk",
     "moelint probe": "needs torch and a framework; tests/runtime_probe runs it",
-    "moelint check path --output json": "feeds the probe on the same line",
     "moelint server": "waits for an editor; tests/linter/server talks to it",
 }
 """Start of a command -> why it is not typed here."""
@@ -64,7 +64,8 @@ def commands(block: str) -> list[str]:
     """The commands of a shell block. Where some lines have a prompt, the others are what was printed."""
     lines = [line for line in block.splitlines() if line.strip()]
     typed = [line[2:] for line in lines if line.startswith("$ ")] or lines
-    return [" ".join(shlex.split(line, comments=True) and line.partition(" #")[0].split()) for line in typed]
+    bare = [line.partition(" #")[0] for line in typed if not line.startswith("#")]
+    return [" ".join(part.split()) for line in bare for part in line.split("; ")]
 
 
 def left_out(command: str) -> bool:
