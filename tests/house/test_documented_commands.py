@@ -20,7 +20,7 @@ PLACES = {
     "srt/models": "sglang/srt/models",
     "path/to/tree": ".",
     "path/to/model.py": "sglang/srt/models/some_model.py",
-    "path --": ". --",
+    "path -": ". -",
     "OLD": ".",
     "NEW": ".",
 }
