@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from moelint.linter import check
 from moelint.linter.fixing.collect import fixes_for, possible_fixes
 from moelint.linter.fixing.combine import combine
+from moelint.linter.fixing.text import parses
 from moelint.linter.suppress import MODULE, UNUSED
 from moelint.linter.writing import rewrite
 
@@ -150,6 +151,8 @@ class _File:
 
     def _check(self, data: bytes) -> tuple[Finding, ...] | None:
         """The findings of a text; None if it cannot be checked."""
+        if not parses(data):  # a check does not parse a file in which nothing can be found
+            return None
         report = check.check([self._path], self._plan, {self._path: data})
         return None if report.diagnostics else report.findings
 

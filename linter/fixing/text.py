@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from moelint.linter.decoding import declared_encoding
+from moelint.linter.decoding import declared_encoding, to_utf8
 from moelint.linter.model import Edit, Region
 
 BOM = b"\xef\xbb\xbf"
@@ -18,6 +20,17 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 def encoding_of(data: bytes) -> str:
     """The encoding in which a file is to be written again."""
     return "utf-8" if data.startswith(BOM) else declared_encoding(data) or "utf-8"
+
+
+def parses(data: bytes) -> bool:
+    """Whether the bytes are a Python file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(to_utf8(data).decode("utf-8-sig"))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
 
 
 class Text:

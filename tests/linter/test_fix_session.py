@@ -249,3 +249,18 @@ def test_a_check_without_fixes_imports_nothing_of_them(tree: Path) -> None:
     assert traced.returncode == 1
     for name in ("libcst", "moelint.linter.fixing", "moelint.linter.repair", "moelint.rules._repairs"):
         assert f"{name}\n" not in traced.stderr
+
+
+def test_a_broken_text_in_which_nothing_is_searched_is_not_written_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.py").write_text("x = 1  # noqa: MOE401\n")
+
+    def fixes(path: str, data: bytes, findings: Sequence[sessions.Finding], plan: object) -> Possible:
+        edit = Edit(5, 21, "(", Region(1, 6, 1, 22))
+        return Possible(tuple(Fix("MOE903", finding.identity, "break it", (edit,), True) for finding in findings))
+
+    monkeypatch.setattr(sessions, "possible_fixes", fixes)
+    assert run(capsys, "--fix")[0] == 1
+    assert (tmp_path / "m.py").read_text() == "x = 1  # noqa: MOE401\n"
