@@ -22,6 +22,17 @@ def test_every_repaired_bug_is_measured_wrong_before_and_right_after(release: Ca
     assert "12 of 12 cells wrong before and right after" in done.stdout
 
 
+def test_reductions_over_ranks_are_measured_wrong_before_and_right_after(release: Callable[[str], Path]) -> None:
+    folder = release("0.5.21").parent.parent
+    release("0.5.23")
+    exam = [sys.executable, str(ROOT / "tools" / "reductions_exam.py"), "--releases", str(folder)]
+    options = ["--wrong", "0.5.21-all", "--right", "0.5.23-all", "--worlds", "2", "--launchers", "threads"]
+    done = subprocess.run([*exam, *options], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "deepep   2  violates  routed 3 1.5; shared 1.5 0.75" in done.stdout
+    assert done.stdout.count("matches") == 5
+
+
 @pytest.mark.parametrize(
     ("block", "exponent", "shared"),
     [
