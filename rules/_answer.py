@@ -45,7 +45,9 @@ def answer_for(module: Module, function: Function | None, node: ast.expr | ast.s
         routers = list(_routers(module, ancestor))
         if not routers:
             continue
-        if len({router.attribute for router in routers}) > 1:
+        if len({router.attribute for router in routers}) > 1 or len(routers) < len(
+            ancestor.attributes[routers[0].attribute]
+        ):
             return None
         stored = _stored(module, ancestor)
         steps: tuple[Step, ...] = ()

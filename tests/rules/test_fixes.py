@@ -112,9 +112,10 @@ def test_a_guard_asks_the_helper(
         (WISHED_TOPK, WISH),
         (f"{WISHED_TOPK}\n{WISHED_TOPK.replace('self.topk', 'self.other', 1)}", f"not {WISH}"),
         ("self.topk = config.router", f"not {WISH}"),
+        (f"{WISHED_TOPK}\nif config.odd:\n    self.topk = config.router", f"not {WISH}"),
         (f"self.owed = not {WISH}\n{WISHED_TOPK}", "self.owed"),
     ],
-    ids=["runner", "quant", "sign", "two routers", "unknown router", "too early"],
+    ids=["runner", "quant", "sign", "two routers", "unknown router", "perhaps unknown", "too early"],
 )
 def test_a_guard_that_more_decides_or_whose_router_is_unknown_is_left(tmp_path: Path, init: str, test: str) -> None:
     source = block(init, epilogue(test))
