@@ -7,7 +7,7 @@ Python that the builder does not support.
 
 from __future__ import annotations
 
-import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILDER = "zensical"
 OLDEST = (3, 11)
 """The oldest Python that the builder supports."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def listed(nav: Any) -> Iterator[str]:
@@ -46,17 +47,17 @@ def misplaced(nav: Any, docs: Path) -> list[str]:
 
 
 def build() -> list[str]:
-    """Run the builder. What it complained of, without the traceback that its strict mode ends with."""
+    """Run the builder. What it complained of, without colours and the traceback that its strict mode ends with."""
     done = subprocess.run(
         [sys.executable, "-m", BUILDER, "build", "--clean", "--strict"],
         cwd=ROOT,
-        env={**os.environ, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
     )
     if done.returncode == 0:
         return []
-    return (done.stdout + done.stderr).partition("Traceback (most recent call last)")[0].splitlines() or ["failed"]
+    said = _COLOUR.sub("", done.stdout + done.stderr)
+    return said.partition("Traceback (most recent call last)")[0].splitlines() or ["the builder failed"]
 
 
 def problems() -> list[str]:
