@@ -76,7 +76,9 @@ def test_file(job: Job, one: Measurement, name: str) -> str:
     """The text of the file. Raises ValueError for a cell without numbers."""
     if one.expected is None or one.measured is None:
         raise ValueError(f"{one.cell} was not measured: {one.reason}")
-    unit = next(unit for unit in job.units if unit.path == one.path and unit.block == one.block)
+    unit = next((unit for unit in job.units if unit.path == one.path and unit.block == one.block), None)
+    if unit is None:
+        raise ValueError(f"{one.cell} is a cell of a layer around a block: no test is written for it")
     single = replace(job, units=(unit,), only=one.cell, device="cpu")
     return _TEMPLATE.format(
         title=f"{one.block} ({one.path}), {one.route}",

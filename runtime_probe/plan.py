@@ -59,7 +59,7 @@ def jobs(target: Path, choice: Choice, flagged: Iterable[str] | None = None) -> 
         keys = set(flagged)
         wanted = [unit for unit in wanted if any(_same(unit, key) for key in keys)]
     if choice.only:
-        wanted = [unit for unit in wanted if unit.key == choice.only.partition("|")[0]]
+        wanted = [unit for unit in wanted if _has_cell(unit, choice)]
     if not wanted:
         raise PlanError(f"{target}: no block to probe" + (f" like {', '.join(words)}" if words else ""))
     return [
@@ -89,6 +89,12 @@ def _kernels(framework: str, root: Path) -> list[Unit]:
     if framework not in kernels.UNITS:
         raise PlanError(f"{root}: no kernels are known of {framework}")
     return [unit for unit in kernels.UNITS[framework] if (root / unit.path).is_file()]
+
+
+def _has_cell(unit: Unit, choice: Choice) -> bool:
+    """Whether the cell may be one of the unit: on several ranks the layers around it have cells of their own."""
+    key = choice.only.partition("|")[0]
+    return unit.key == key or (choice.world > 1 and unit.path == key.rpartition(":")[0])
 
 
 def resolve(target: Path, framework: str) -> tuple[str, Path]:

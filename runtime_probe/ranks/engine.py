@@ -55,7 +55,9 @@ class RankProbe:
         """All cells of the block and of the layers that own its shared expert. Raises what a rank cannot survive."""
         block: type = getattr(importlib.import_module(unit.module), unit.block)
         for cls in (block, *owners.owners(block)):
-            yield from self._subject(replace(unit, block=cls.__name__), _Subject(cls, block))
+            target = replace(unit, block=cls.__name__)
+            if not self._job.only or target.key == self._job.only.partition("|")[0]:
+                yield from self._subject(target, _Subject(cls, block))
 
     def _subject(self, unit: Unit, subject: _Subject) -> Iterator[Measurement]:
         failure = self._learn(subject)

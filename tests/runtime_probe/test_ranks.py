@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from moelint.runtime_probe import cli, runner
+from moelint.runtime_probe import cli, emit, plan, runner
 from moelint.runtime_probe.ranks import launch
 from moelint.runtime_probe.ranks.judging import Had, judge, leaves_its_sum
 from moelint.runtime_probe.ranks.world import Desynchronised, Stuck, Threads
-from moelint.runtime_probe.records import Expected, Job, Measurement, Unit
+from moelint.runtime_probe.records import Expected, Job, Measurement, Unit, Weights
 
 TOY = """
 import os, time, torch
@@ -253,3 +253,21 @@ def test_a_shared_expert_is_sharded_and_reduces_as_its_class_does(
 
     made = shared_class(getattr(toy_shared, name), Shards(Threads(1), Layout(2, 1), 0))(64, **keywords)
     assert (made.sharded, made.reduces) == (sharded, reduces)
+
+
+def test_a_cell_of_a_layer_is_looked_for_in_the_blocks_of_its_file(tmp_path: Path) -> None:
+    made = "        self.experts = make()\n        self.gate = make()\n"
+    code = f"class Moe:\n    def __init__(self):\n{made}    def forward(self, x): ...\n"
+    models = tmp_path / "sglang" / "srt" / "models"
+    models.mkdir(parents=True)
+    (models / "toy.py").write_text(code)
+    cell = "srt/models/toy.py:Layer|forward|platform=cuda"
+    (job, *_) = plan.jobs(tmp_path / "sglang", plan.Choice(only=cell, world=2, launcher="threads"))
+    assert [unit.block for unit in job.units] == ["Moe"]
+    with pytest.raises(plan.PlanError, match="no block to probe"):
+        plan.jobs(tmp_path / "sglang", plan.Choice(only=cell))
+    one = Measurement(
+        "srt/models/toy.py", "Layer", "forward", {}, "cpu", "matches", expected=Expected(), measured=Weights()
+    )
+    with pytest.raises(ValueError, match="a cell of a layer around a block"):
+        emit.test_file(job, one, "test_x.py")
