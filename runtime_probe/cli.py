@@ -30,9 +30,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace, argv: Sequence[str]) -> int:
-    if options.coverage and all(target.suffix == ".json" for target in options.targets):
-        _cover([unit for target in options.targets for unit in report.units(target)], options.targets)
-        return CLEAN
+    if all(target.suffix == ".json" for target in options.targets):
+        return _kept(options)
     old = report.read(options.compare) if options.compare else None
     routes = static.read(options.from_report) if options.from_report else None
     flagged = plan.flagged_by(options.from_report) if options.from_report and routes is None else None
@@ -65,9 +64,19 @@ def _run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     return max(_verdict(measurements, old), WRONG if disagree else CLEAN)
 
 
-def _cover(units: list[Unit], reports: Sequence[Path]) -> None:
-    measurements = [one for path in reports for one in report.read(path)]
-    print("\n".join(coverage.lines(coverage.pairs(units, measurements))))
+def _kept(options: argparse.Namespace) -> int:
+    """Coverage and agreement of kept reports: nothing is run. Raises PlanError if neither is asked for."""
+    measurements = [one for path in options.targets for one in report.read(path)]
+    routes = static.read(options.from_report) if options.from_report else None
+    if routes is None and not options.coverage:
+        raise plan.PlanError("kept reports are read with --coverage or --from routes.json")
+    judged = static.join(measurements, routes) if routes is not None else []
+    if routes is not None:
+        print("\n".join(static.lines(judged, routes)))
+    if options.coverage:
+        units = [unit for path in options.targets for unit in report.units(path)]
+        print("\n".join(coverage.lines(coverage.pairs(units, measurements))))
+    return WRONG if any(one.relation == static.DISAGREES for one in judged) else CLEAN
 
 
 def _units(jobs: Sequence[Job]) -> list[Unit]:

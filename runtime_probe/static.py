@@ -139,7 +139,14 @@ def _meant(one: Measurement, routes: Routes) -> Iterator[RouteCell]:
     passed = [_route_name(part, names) for part in one.route.split(" -> ")]
     route = next((name for name in reversed(passed) if name in names), None)
     known = facts(one)
+    if not _considers(str(one.configuration.get("a2a", "none")), route or "", cells):
+        return iter(())
     return (cell for cell in cells if cell.route == route and not cell.contradicts(known))
+
+
+def _considers(a2a: str, route: str, cells: Iterable[RouteCell]) -> bool:
+    """Whether the analysis looks at all-to-all back ends of this block: it does where the block itself names one."""
+    return a2a == "none" or "deepep" in route or any(name == "a2a" for cell in cells for name, _, _ in cell.atoms)
 
 
 def _route_name(part: str, names: set[str]) -> str:

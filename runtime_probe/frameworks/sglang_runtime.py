@@ -7,27 +7,41 @@ import importlib
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
+from unittest import mock
 
 RANKS = 4
 """Expert-parallel ranks in a configuration with an all-to-all back end; this process is rank 0."""
 
 
+_GLOBALS = {
+    "a2a_backend": "MOE_A2A_BACKEND",
+    "runner_backend": "MOE_RUNNER_BACKEND",
+    "tbo_enabled": "IS_TBO_ENABLED",
+    "sbo_enabled": "IS_SBO_ENABLED",
+}
+"""Where releases without flags keep them: in the module of the expert layer's helpers."""
+
+
 class Runtime:
-    """The release's runtime context, with a server's arguments installed."""
+    """The release's runtime context, with a server's arguments installed. Earlier releases have less of a context."""
 
     def __init__(self) -> None:
         self._context = importlib.import_module("sglang.srt.runtime_context")
-        self._arguments = self._context.get_context().override_server_args()
-        self._arguments.install()
+        self._utils = importlib.import_module("sglang.srt.layers.moe.utils")
+        context = self._context.get_context()
+        if hasattr(context, "override_server_args"):
+            self._arguments = context.override_server_args().install()
+        else:
+            home = importlib.import_module("sglang.srt.server_args")
+            self._arguments = home.ServerArgs(model_path="dummy")
+            home.set_global_server_args_for_scheduler(self._arguments)
 
     @contextlib.contextmanager
     def entered(self, a2a: str, fused: int, waterfill: bool) -> Iterator[None]:
         """A server with this all-to-all back end, so many fused shared experts, and the Waterfill balancer or not."""
-        context = self._context
-        utils = importlib.import_module("sglang.srt.layers.moe.utils")
+        context, utils = self._context, self._utils
         ranks = 1 if a2a == "none" else RANKS
         with contextlib.ExitStack() as stack:
-            flags = context.get_flags().moe
             values = {
                 "a2a_backend": utils.MoeA2ABackend(a2a),
                 "runner_backend": utils.MoeRunnerBackend("auto"),
@@ -35,15 +49,42 @@ class Runtime:
                 "sbo_enabled": False,
                 "disable_shared_experts_fusion": not fused,
             }
-            stack.enter_context(flags.override(**_known(values, type(flags).__struct_fields__)))
-            stack.enter_context(context.get_resources().override(expert_location_metadata=types.SimpleNamespace()))
+            self._enter_flags(stack, values)
+            _override(stack, context, "get_resources", "", {"expert_location_metadata": types.SimpleNamespace()})
             stack.enter_context(context.get_parallel().override(**_known(_parallel(ranks), parallel_fields(context))))
-            moe = context.get_exec().moe
-            stack.enter_context(moe.override(**_known({"enable_waterfill": waterfill}, moe._fields)))
+            _override(stack, context, "get_exec", "moe", {"enable_waterfill": waterfill})
             shared = _shared_experts(fused, waterfill)
             if shared is not None:
                 stack.enter_context(context.get_model().override(shared_experts=shared))
             yield
+
+    def _enter_flags(self, stack: contextlib.ExitStack, values: Mapping[str, Any]) -> None:
+        taken = _override(stack, self._context, "get_flags", "moe", values)
+        for name, value in values.items():
+            if name not in taken and name in _GLOBALS and hasattr(self._utils, _GLOBALS[name]):
+                stack.enter_context(mock.patch.object(self._utils, _GLOBALS[name], value))
+            elif name not in taken and name in getattr(type(self._arguments), "__dataclass_fields__", ()):
+                stack.callback(object.__setattr__, self._arguments, name, getattr(self._arguments, name))
+                object.__setattr__(self._arguments, name, value)
+
+
+def _override(stack: contextlib.ExitStack, context: Any, getter: str, part: str, values: Mapping[str, Any]) -> set[str]:
+    """Override what a group of the context has of the values, and say what that was; nothing without the group."""
+    get = getattr(context, getter, None)
+    group = get() if get is not None else None
+    group = getattr(group, part, None) if part and group is not None else group
+    if group is None:
+        return set()
+    kind = type(group)
+    names = (
+        getattr(kind, "__struct_fields__", None)
+        or getattr(kind, "__dataclass_fields__", None)
+        or vars(kind).get("_fields")
+    )
+    names = names or getattr(group, "_fields", values)
+    known = _known(values, names)
+    stack.enter_context(group.override(**known))
+    return set(known)
 
 
 def parallel_fields(context: Any) -> Any:

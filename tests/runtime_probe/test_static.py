@@ -109,3 +109,11 @@ def test_a_report_of_check_is_not_a_table_and_rubbish_is_neither(tmp_path: Path)
     path.write_text('{"cells": [{}]}')
     with pytest.raises(static.StaticError, match="no output of moelint routes"):
         static.read(path)
+
+
+def test_a_block_that_names_no_back_end_is_not_judged_for_one(tmp_path: Path) -> None:
+    sent = replace(ONE, configuration={**ONE.configuration, "a2a": "mori"})
+    (judged,) = static.join([sent], routes(tmp_path, ("forward_normal", "right", HERE)))
+    assert (judged.relation, judged.one.static_verdict) == ("silent", "none")
+    named = routes(tmp_path, ("forward_normal", "right", HERE), ("forward_x", "right", [atom("a2a", "mori")]))
+    assert static.join([sent], named)[0].relation == "disagrees"
