@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from moelint.linter.analysis.module import source_text
+
 
 class Atom(NamedTuple):
     """`subject == value` (or the truth of `subject`, where `value` is None), or its contrary."""
@@ -61,7 +63,7 @@ def test_aliases(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
 
 @lru_cache(maxsize=1024)
 def _text(node: ast.expr) -> str:
-    return ast.unparse(node)
+    return source_text(node)
 
 
 def feasible(path: Path) -> bool:

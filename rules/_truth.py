@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from moelint.linter.analysis.module import terminal_name
+from moelint.linter.analysis.module import source_text, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Diagrams, Node
 
@@ -62,12 +62,12 @@ class Conditions:
             if self._is_factor(left) or self._is_factor(right):
                 node = FALSE
             else:
-                node = diagrams.literal(f"{ast.unparse(left)} {_EQUALITY[type(operator)]} {ast.unparse(right)}")
+                node = diagrams.literal(f"{source_text(left)} {_EQUALITY[type(operator)]} {source_text(right)}")
             return diagrams.neg(node) if isinstance(operator, _NEGATIVE) else node
         if self._is_factor(test):
             return TRUE
         value = self._single(test)
-        return diagrams.literal(ast.unparse(test)) if value is None else self.formula(value)
+        return diagrams.literal(source_text(test)) if value is None else self.formula(value)
 
     def _single(self, node: ast.AST) -> ast.expr | None:
         """The value of a local that is given one only, and before this place."""

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from moelint.linter.analysis.events import SlotWrite
-from moelint.linter.analysis.mentions import mentioning_lines
 from moelint.linter.analysis.module import Function, terminal_name
 from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.weight_uses import weight_uses
 from moelint.linter.rule import Draft, Module, Profile, Rule, Source
 from moelint.rules._sites import Related, explain, guards_of, provenance, weight_helper_name
 
 if TYPE_CHECKING:
     from moelint.linter.repair import Repair
-
-
-_USED = (
-    rb"(?<!\w)(?:%(weights)s)(?:[\[(]|\s*\.(?:narrow|select|where|masked_fill|index_fill|scatter)|\s*(?:#.*)?$)"
-    rb"|(?:^|[(\[,)\]])\s*[\w.]*(?<!\w)(?:%(weights)s)\s*,|,\s*[\w.]*(?<!\w)(?:%(weights)s)\s*\)"
-    rb"|(?:cat|concat|concatenate|hstack|column_stack|pad|where)\s*\(.*(?<!\w)(?:%(weights)s)(?!\w)"
-)
-"""A line on which the top-k weights are indexed, given another name, or handed on as one of several values: all but a
-loop over them, their declaration and a call that takes nothing else, which is how checkpoints are loaded."""
-
-
-@lru_cache(maxsize=8)
-def _used(names: frozenset[str]) -> re.Pattern[bytes]:
-    return re.compile(_USED % {b"weights": "|".join(map(re.escape, sorted(names))).encode()})
 
 
 class SlotWeightDecided(Rule):
@@ -79,8 +64,7 @@ class SlotWeightDecided(Rule):
     def may_find(cls, source: Source, profile: Profile) -> bool:
         if source.lines_naming(profile.factor | profile.slot_weight | frozenset(profile.slot_sinks)):
             return True
-        used = _used(profile.topk_weights)
-        return any(used.search(text) for _, text in mentioning_lines(source, profile.topk_weights))
+        return bool(weight_uses(source, profile.topk_weights))
 
     def check(self, module: Module) -> Iterable[Draft]:
         writes = [event for event in module.flow.events if isinstance(event, SlotWrite)]

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from moelint.linter.analysis.events import Event, Guard, Handed, Scale, Value
 from moelint.linter.analysis.known import Call, Known
-from moelint.linter.analysis.mentions import mentions
+from moelint.linter.analysis.mentions import covers, mentions
 from moelint.linter.analysis.module import Function, Module, terminal_name
 from moelint.linter.analysis.sinks import COLUMN_WRITE
 from moelint.linter.analysis.statements import FunctionWalk
+from moelint.linter.analysis.weight_uses import weight_uses
 
 _ROUNDS = 6
 _RUN = frozenset({"__init__", "__call__", "forward"})
@@ -51,6 +52,7 @@ class _Analysis:
                 if isinstance(value, ast.Constant) and value.value in profile.factor
             }
         )  # fmt: skip
+        self._weight_uses = weight_uses(module.source, profile.topk_weights)
 
     def run(self) -> Flow:
         known = self.known
@@ -81,8 +83,8 @@ class _Analysis:
         """Whether a function names the factor, a flag or a slot, or may write a column of the top-k weights."""
         if mentions(self.module, function.node, self._words):
             return True
-        named = mentions(self.module, function.node, self.module.profile.topk_weights)
-        return named and COLUMN_WRITE.search(self.module.source.segment(function.node)) is not None
+        used = covers(function.node, self._weight_uses)
+        return used and COLUMN_WRITE.search(self.module.source.segment(function.node)) is not None
 
     def _walk(self, function: Function) -> None:
         walk = FunctionWalk(self.known, function)

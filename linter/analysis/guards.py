@@ -15,7 +15,7 @@ from moelint.linter.analysis.branches import result_of
 from moelint.linter.analysis.events import Guard
 from moelint.linter.analysis.holders import Holders
 from moelint.linter.analysis.lookup import Callee
-from moelint.linter.analysis.module import Function, Module, terminal_name
+from moelint.linter.analysis.module import Function, Module, source_text, terminal_name
 from moelint.linter.analysis.walk import walk
 from moelint.linter.diagram import FALSE, TRUE, Diagrams, Node
 
@@ -334,7 +334,7 @@ class Guards:
                 literal = self.diagrams.literal(group, values)
                 return literal if isinstance(node.ops[0], (ast.Eq, ast.In)) else self.diagrams.neg(literal)
         if len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None:
-            is_none = self.diagrams.literal(f"{OTHER}:{ast.unparse(node.left)}{_NONE}")
+            is_none = self.diagrams.literal(f"{OTHER}:{source_text(node.left)}{_NONE}")
             return is_none if isinstance(node.ops[0], (ast.Is, ast.Eq)) else self.diagrams.neg(is_none)
         return self._other(node)
 
@@ -376,7 +376,7 @@ class Guards:
         return self.diagrams.literal("platform", self.profile.platform[name])
 
     def _other(self, node: ast.expr) -> Node:
-        return self.diagrams.literal(f"{OTHER}:{ast.unparse(node)}")
+        return self.diagrams.literal(f"{OTHER}:{source_text(node)}")
 
 
 def _constant_names(node: ast.expr) -> tuple[str, ...]:

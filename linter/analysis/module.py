@@ -74,7 +74,7 @@ class Class:
     """The bases as source text."""
 
     def __post_init__(self) -> None:
-        self.bases = [dotted_name(base) or ast.unparse(base) for base in self.node.bases]
+        self.bases = [source_text(base) for base in self.node.bases]
 
     @property
     def name(self) -> str:
@@ -273,6 +273,11 @@ def dotted_name(node: ast.expr) -> str:
         return ""
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def source_text(node: ast.expr) -> str:
+    """An expression as `ast.unparse` writes it, which is slow and not needed for names."""
+    return dotted_name(node) or ast.unparse(node)
 
 
 if sys.version_info >= (3, 11):
