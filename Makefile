@@ -20,7 +20,7 @@ TREE ?= $(SAMPLE)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: lint test style types layers generated unit site typeview format generate bench costs exam exam-routes clean bench-server
+.PHONY: lint test style types layers generated unit site typeview format generate bench costs exam exam-routes clean bench-server vsix
 
 # The sample tree is there to be complained about: findings are its success, silence (0) and errors (2) are not.
 lint: $(VENV)/.ready
@@ -81,6 +81,10 @@ bench: $(VENV)/.ready-bench
 # Speed of the language server against ruff's and pylint's: make bench-server FILE=path/to/deepseek_v2.py ARGS=--check
 bench-server: $(VENV)/.ready-bench
 	$(BIN)/python bench/server.py --file $(FILE) $(ARGS)
+
+# The VS Code extension, packaged; needs npm
+vsix: $(VENV)/.ready
+	$(BIN)/python tools/package_extension.py $(ARGS)
 
 # Which rules the time goes to, on TREE
 costs: $(VENV)/.ready

@@ -30,7 +30,7 @@ class Server:
         )
         self._inbox: queue.Queue[dict[str, Any]] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
-        self._request("initialize", _initialize(path.parent))
+        self._request("initialize", _initialize(path.parent) | {"initializationOptions": settings})
         self._notify("initialized", {})
         self._notify("workspace/didChangeConfiguration", {"settings": settings})
         item = {"uri": self._uri, "languageId": "python", "version": 1, "text": self._text}

@@ -1,6 +1,6 @@
 """Record an editor's session on real model files: `python tools/editor_session.py FILE ...`.
 
-For each file: open it, type a statement that breaks the policy before the first return of the
+For each file: open it, type a statement that breaks the policy before the last return of the
 experts' output, see it, take it out by the repair that is offered, see the finding vanish, hover over a line that the
 routes go through, and read the code lenses. Each step is printed with its seconds. Exit code 1 if a step fails.
 """
@@ -51,7 +51,7 @@ async def record(path: Path, cache: Path) -> bool:
         step(True, f"open: {len(before)} findings")
 
         text = editor.texts[uri]
-        start = text.index(BEFORE)
+        start = text.rindex(BEFORE)
         line = text.count("\n", 0, start)
         for length in range(1, len(TYPED) + 1):
             place = types.Position(line, length - 1)

@@ -20,6 +20,7 @@ _KEPT = 3
 """Trees that are kept: a large one takes some dozens of megabytes."""
 _HEAD = 2
 """An edit of the first lines may change the encoding of the rest."""
+_PLACES = "_moelint_places"
 Parse = Callable[[bytes], ast.Module]
 
 
@@ -160,11 +161,13 @@ def _shift(statements: Sequence[ast.stmt], more: int) -> None:
     if not more:
         return
     for statement in statements:
-        for node in walk(statement):
-            values = node.__dict__
-            if "lineno" in values:
-                values["lineno"] += more
-                values["end_lineno"] += more
+        places: list[dict[str, int]] | None = statement.__dict__.get(_PLACES)
+        if places is None:
+            places = [node.__dict__ for node in walk(statement) if "lineno" in node.__dict__]
+            statement.__dict__[_PLACES] = places
+        for place in places:
+            place["lineno"] += more
+            place["end_lineno"] += more
 
 
 def _forget_derived(node: ast.AST) -> None:

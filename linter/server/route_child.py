@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,12 +16,15 @@ from moelint.linter.routes.table import to_json
 from moelint.linter.routes.tables import Job, root_of, tables_of
 
 _NICE = 5
+_WATCH = 2.0
+"""Seconds between looks at whether the server still runs."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Answer one request."""
     if hasattr(os, "nice"):
         os.nice(_NICE)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     request: dict[str, Any] = json.load(sys.stdin)
 
     def tell(done: int, total: int, name: str) -> None:
@@ -27,6 +32,13 @@ def main(argv: Sequence[str]) -> int:
 
     _say({"tables": _tables(request, tell)})
     return 0
+
+
+def _end_with(parent: int) -> None:
+    """Leave when the server is gone, however it went."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
 
 
 def _tables(request: Mapping[str, Any], tell: Any) -> dict[str, Any] | None:

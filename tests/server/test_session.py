@@ -286,6 +286,6 @@ async def test_memory_is_bounded_over_thousands_of_edits(sample: Path) -> None:
 
         await type_on(500)
         before = _resident(editor)
-        await type_on(2000)
+        await type_on(1500)
         await editor.items(uri)
         assert _resident(editor) - before < 8_000_000
