@@ -27,6 +27,7 @@ PLACES = {
 """What stands for a place in the pages -> a place in the repository."""
 LEFT_OUT = {
     "pip": "needs an index of packages",
+    "code": "puts an extension into an editor",
     "make": "sets up environments; test_docs.py sees that its targets exist",
     "python": "is about a checkout or a release on disk",
     "moelint probe": "needs torch and a framework; tests/runtime_probe runs it",
