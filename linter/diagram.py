@@ -39,6 +39,8 @@ class Diagrams:
         self._or: dict[tuple[Node, Node], Node] = {}
         self._meets: dict[tuple[Node, Node], bool] = {}
         self._not: dict[Node, Node] = {FALSE: TRUE, TRUE: FALSE}
+        self._simple: dict[tuple[Node, Node], Node] = {}
+        self._any: dict[Node, Node] = {}
         self._support: dict[Node, frozenset[int]] = {FALSE: frozenset(), TRUE: frozenset()}
 
     def __len__(self) -> int:
@@ -54,7 +56,8 @@ class Diagrams:
 
     def literal(self, name: str, values: Iterable[Value] = (True,)) -> Node:
         """The function `name in values`."""
-        return self._make(self.variable(name), [(self._value_id(value), TRUE) for value in values], FALSE)
+        distinct = dict.fromkeys(self._value_id(value) for value in values)
+        return self._make(self.variable(name), [(value, TRUE) for value in distinct], FALSE)
 
     def neg(self, a: Node) -> Node:
         done = self._not.get(a)
@@ -130,13 +133,16 @@ class Diagrams:
 
     def exists(self, a: Node, hidden: Callable[[str], bool]) -> Node:
         """Project out every variable whose name `hidden` accepts."""
-        gone = {variable for variable in self._variables(a) if hidden(self.names[variable])}
+        return self.project(a, frozenset(v for v in self.variables(a) if hidden(self.names[v])))
+
+    def project(self, a: Node, gone: frozenset[int]) -> Node:
+        """Project out the variables at these positions."""
         if not gone:
             return a
         memo: dict[Node, Node] = {}
 
         def go(node: Node) -> Node:
-            if not gone & self._variables(node):
+            if not gone & self.variables(node):
                 return node
             done = memo.get(node)
             if done is None:
@@ -152,6 +158,85 @@ class Diagrams:
             return done
 
         return go(a)
+
+    def conj_project(self, a: Node, b: Node, gone: frozenset[int]) -> Node:
+        """`a and b` with the variables at these positions projected out, without building `a and b`."""
+        memo: dict[tuple[Node, Node], Node] = {}
+
+        def go(a: Node, b: Node) -> Node:
+            if a == FALSE or b == FALSE:
+                return FALSE
+            if a == TRUE or a == b:
+                return self.project(b, gone & self.variables(b))
+            if b == TRUE:
+                return self.project(a, gone & self.variables(a))
+            key = (a, b) if a < b else (b, a)
+            done = memo.get(key)
+            if done is None:
+                done = memo[key] = step(*key)
+            return done
+
+        def step(a: Node, b: Node) -> Node:
+            if self._var[a] > self._var[b]:
+                a, b = b, a
+            variable, default = self._var[a], self._default[a]
+            if variable < self._var[b]:
+                edges = [(value, go(child, b)) for value, child in self._edges[a]]
+                rest = go(default, b)
+            else:
+                table, other = dict(self._edges[b]), self._default[b]
+                edges = [(value, go(child, table.pop(value, other))) for value, child in self._edges[a]]
+                edges += [(value, go(default, child)) for value, child in table.items()]
+                rest = go(default, other)
+            if variable not in gone:
+                return self._make(variable, edges, rest)
+            return self.any_of([rest, *(child for _, child in edges)])
+
+        return go(a, b)
+
+    def simplify(self, a: Node, care: Node) -> Node:
+        """A function, mostly smaller, that equals `a` wherever `care` holds and is anything elsewhere (the `restrict`
+        operator of Coudert and Madre, for variables with many values)."""
+        if a <= TRUE or care == TRUE:
+            return a
+        if care == FALSE or a == care:
+            return TRUE
+        key = (a, care)
+        done = self._simple.get(key)
+        if done is None:
+            done = self._simple[key] = self._simplified(a, care)
+        return done
+
+    def _simplified(self, a: Node, care: Node) -> Node:
+        variable, cared = self._var[a], self._var[care]
+        if cared < variable:
+            return self.simplify(a, self._any_child(care))
+        default = self._default[a]
+        if variable < cared:
+            edges = [(value, self.simplify(child, care)) for value, child in self._edges[a]]
+            return self._make(variable, edges, self.simplify(default, care))
+        table, rest = dict(self._edges[care]), self._default[care]
+        edges = []
+        for value, child in self._edges[a]:
+            within = table.pop(value, rest)
+            if within != FALSE:
+                edges.append((value, self.simplify(child, within)))
+        for value, within in table.items():
+            if within != FALSE:
+                edges.append((value, self.simplify(default, within)))
+        if rest != FALSE:
+            return self._make(variable, edges, self.simplify(default, rest))
+        children = [child for _, child in edges]
+        return self._make(variable, edges, max(children, key=children.count))
+
+    def _any_child(self, a: Node) -> Node:
+        done = self._any.get(a)
+        if done is None:
+            done = self._default[a]
+            for _, child in self._edges[a]:
+                done = self.disj(done, child)
+            self._any[a] = done
+        return done
 
     def restrict(self, a: Node, assignment: Mapping[str, Value]) -> Node:
         """`a` with the named variables fixed."""
@@ -181,7 +266,7 @@ class Diagrams:
 
     def support(self, a: Node) -> set[str]:
         """The names of the variables that `a` depends on."""
-        return {self.names[variable] for variable in self._variables(a)}
+        return {self.names[variable] for variable in self.variables(a)}
 
     def values(self, a: Node, name: str) -> set[Value]:
         """The values of the variable `name` that `a` tells apart."""
@@ -283,12 +368,13 @@ class Diagrams:
                 a = self._default[a]
         return cube
 
-    def _variables(self, a: Node) -> frozenset[int]:
+    def variables(self, a: Node) -> frozenset[int]:
+        """The positions of the variables that `a` depends on."""
         found = self._support.get(a)
         if found is None:
-            found = self._variables(self._default[a]) | {self._var[a]}
+            found = self.variables(self._default[a]) | {self._var[a]}
             for _, child in self._edges[a]:
-                found |= self._variables(child)
+                found |= self.variables(child)
             self._support[a] = found
         return found
 

@@ -11,7 +11,6 @@ from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes import evaluate, execute, natives, resolve
 from moelint.linter.routes.frames import Frame, Scope
 from moelint.linter.routes.machine import Machine, UnknownCall, unknown_part
-from moelint.linter.routes.units import Parts
 from moelint.linter.routes.values import (
     ABSENT,
     NONE,
@@ -39,16 +38,19 @@ def expression(machine: Machine, node: ast.Call, frame: Frame) -> Guarded:
     keywords = _keywords(machine, node, frame)
     diagrams, entry = machine.diagrams, frame.pc
     found: Guarded = []
-    alive = FALSE
+    lost = FALSE
     for guard, callee in machine.within(callees, entry):
         if isinstance(callee, Const):
+            lost = diagrams.disj(lost, guard)
             continue
         frame.pc = guard
-        result = value(machine, callee, positional, keywords, frame, node)
-        alive = diagrams.disj(alive, frame.pc)
+        given = [machine.relative(argument, guard) for argument in positional]
+        named = {name: machine.relative(argument, guard) for name, argument in keywords.items()}
+        result = value(machine, callee, given, named, frame, node)
+        lost = diagrams.disj(lost, diagrams.minus(guard, frame.pc))
         found += [(diagrams.conj(guard, inner), item) for inner, item in result]
-    frame.pc = alive
-    return machine.merge(found)
+    frame.pc = machine.lose(entry, diagrams.minus(entry, lost))
+    return machine.covering(machine.merge(found))
 
 
 def _positional(machine: Machine, node: ast.Call, frame: Frame) -> list[Guarded]:
@@ -130,7 +132,8 @@ def function(
 ) -> Guarded:
     """Interpret a function under `frame.pc`, which becomes the condition under which it returns."""
     scope = Scope(callee.closure)
-    inner = Frame(callee.module, scope, frame.pc, callee.qualname, callee.owner)
+    mark = machine.cells
+    inner = Frame(callee.module, scope, frame.pc, callee.qualname, callee.owner, entry=frame.pc, mark=mark)
     _bind(machine, callee, arguments, keywords, scope, frame.pc)
     parameters = callee.node.args.posonlyargs + callee.node.args.args
     if parameters and callee.owner is not None and parameters[0].arg in ("self", "cls"):
@@ -154,8 +157,8 @@ def function(
         found += [(diagrams.conj(guard, condition), item) for condition, item in given]
     if inner.pc != FALSE:
         found.append((inner.pc, NONE))
-    frame.pc = returned
-    return machine.merge(found)
+    frame.pc = machine.lose(frame.pc, returned)
+    return machine.merge(found) if scope.captured else machine.collapse(found, mark)
 
 
 def _bind(
@@ -222,6 +225,8 @@ def instantiate(
         function(machine, init, [[(TRUE, result)], *arguments], keywords, frame, node)
         return [(TRUE, result)]
     slots = machine.heap[result.key]
+    for given in [*arguments, *keywords.values()]:
+        machine.hold(given)
     fields = resolve.record_fields(machine, cls)
     for (name, _, _), given in zip(fields, arguments, strict=False):
         slots[name] = given
@@ -251,14 +256,12 @@ def opaque(
         line = getattr(node, "lineno", 0)
         path = machine.project.relative(frame.module.path)
         machine.unknown_calls.setdefault(short, UnknownCall(name, path, line))
-        contents: list[tuple[Node, Parts]] = []
-        for guard, item in machine.within(touched[0], frame.pc):
-            if isinstance(item, Tensor):
-                contents += [
-                    (inner, tuple(sorted({*parts, unknown_part(short)})))
-                    for inner, parts in machine.alternatives(item, guard)
-                ]
-        result = machine.with_contents(contents or [(TRUE, (unknown_part(short),))])
+        mixed: Guarded = [
+            (guard, machine.derived(item, lambda parts: tuple({*parts, unknown_part(short)})))
+            for guard, item in machine.within(touched[0], frame.pc)
+            if isinstance(item, Tensor)
+        ]
+        result = machine.gathered(mixed) if mixed else machine.tensor((unknown_part(short),))
         machine.note(frame.pc, node, frame, f"unknown call `{name}` receives {machine.describe(result, frame.pc)}")
         return [(TRUE, result)]
     name = name.removeprefix(machine.contracts.facts.prefix)

@@ -80,17 +80,20 @@ def _visible(analysis: BlockAnalysis, route: Route, region: Region) -> tuple[Nod
     def hidden(name: str) -> bool:
         return contracts.is_hidden(name) or (question == "scale" and contracts.only_reduces(name))
 
-    target = diagrams.exists(region.guard, hidden)
-    world = diagrams.exists(diagrams.disj(region.guard, diagrams.conj(route.entry, machine.base)), hidden)
-    return target, world
+    gone = frozenset(position for position, name in enumerate(diagrams.names) if hidden(name))
+    target = diagrams.conj_project(region.guard, region.world, gone)
+    return target, diagrams.disj(target, diagrams.conj_project(route.entry, machine.base, gone))
 
 
 def trace(analysis: BlockAnalysis, route: Route, region: Region, cube: Cube) -> tuple[Step, ...]:
     """What happened to the parts at one point of the cell, in order."""
     machine = analysis.machine
     diagrams = machine.diagrams
-    inside = diagrams.conj(region.guard, diagrams.of_cube(cube))
-    point_cube = diagrams.pick(inside if inside != FALSE else region.guard, lambda _, v: 0 if v is None else 2) or {}
+    chosen = diagrams.of_cube(cube)
+    inside = diagrams.conj(diagrams.conj(region.guard, chosen), diagrams.conj(region.world, chosen))
+    if inside == FALSE:
+        inside = diagrams.conj(region.guard, region.world)
+    point_cube = diagrams.pick(inside, lambda _, v: 0 if v is None else 2) or {}
     point = {name: values[0] for name, (positive, values) in point_cube.items() if positive}
     seen: dict[Step, None] = {}
     for event in route.events:

@@ -55,6 +55,7 @@ class Route:
     name: str
     output: Guarded
     pc: Node
+    """Where control reaches its end, within `entry` and the deployment facts."""
     events: list[Event]
     unknown_calls: dict[str, UnknownCall]
     refusals: list[tuple[Node, str, int]]
@@ -150,7 +151,7 @@ class _Run:
             }
             call.function(machine, init, [[(TRUE, block)]], keywords, frame, self.cls.node)
         self._after_init(frame)
-        ready = self.contracts.coarse(machine, frame.pc)
+        ready = self.contracts.coarse(machine, machine.alive(frame.pc))
         self._forward(block, ready)
         for pipeline in self.facts.pipelines:
             if all(resolve.find_method(machine, self.cls, name) for name in pipeline.operations[-1:]):
@@ -196,9 +197,9 @@ class _Run:
                     ):
                         routers.append([(TRUE, value)])
         if routers:
-            pc = frame.pc
+            pc, dead = frame.pc, self.machine.dead
             call.function(self.machine, model, [[(TRUE, Sequence(tuple(routers)))]], {}, frame, self.cls.node)
-            frame.pc = pc
+            frame.pc, self.machine.dead = pc, dead
 
     def _forward(self, block: Instance, ready: Node) -> None:
         machine = self.machine
@@ -208,22 +209,25 @@ class _Run:
         saved = machine.snapshot()
         machine.unknown_calls, machine.refusals = {}, []
         taken: list[Route] = []
-        self.contracts.route_hook = self._hook(block, taken, saved[2])
-        frame = Frame(self.module, Scope(), ready, "forward")
+        self.contracts.route_hook = self._hook(block, ready, taken, saved[3])
+        frame = Frame(self.module, Scope(), TRUE, "forward")
         keywords = {p.arg: self._argument(p.arg) for p in [*forward.node.args.args[1:], *forward.node.args.kwonlyargs]}
         machine.route = forward.qualname
-        output = call.function(machine, forward, [[(TRUE, block)]], keywords, frame, forward.node)
+        with machine.inside(ready):
+            output = call.function(machine, forward, [[(TRUE, block)]], keywords, frame, forward.node)
+            frame.pc = machine.alive(frame.pc)
         machine.route = ""
         self.contracts.route_hook = None
         self.result.routes += taken
         own = [(guard, value) for guard, value in output if not _is_route_mark(value)]
-        if machine.diagrams.any_of(machine.diagrams.conj(guard, frame.pc) for guard, _ in own) != FALSE:
+        reached = machine.diagrams.any_of(machine.diagrams.conj(guard, frame.pc) for guard, _ in own)
+        if machine.diagrams.intersects(reached, machine.diagrams.conj(ready, machine.facts)):
             self.result.routes.append(
                 Route(
                     "forward",
                     own,
                     frame.pc,
-                    list(machine.events[saved[2] :]),
+                    list(machine.events[saved[3] :]),
                     dict(machine.unknown_calls),
                     list(machine.refusals),
                     ready,
@@ -242,7 +246,7 @@ class _Run:
             return [(absent, NONE), (machine.diagrams.neg(absent), given)]
         return [(TRUE, Symbol(name))]
 
-    def _hook(self, block: Instance, taken: list[Route], start: int) -> RouteHook:
+    def _hook(self, block: Instance, ready: Node, taken: list[Route], start: int) -> RouteHook:
         machine = self.machine
 
         def hook(
@@ -256,15 +260,17 @@ class _Run:
             handed = bool(arguments) and len(arguments[0]) == 1 and arguments[0][0][1] is block
             if not name.lstrip("_").startswith("forward_") or not (own or handed):
                 return None
-            inner = Frame(frame.module, frame.scope, self.contracts.coarse(machine, frame.pc), frame.qualname)
-            entry = inner.pc
+            inner = Frame(frame.module, frame.scope, TRUE, frame.qualname)
+            entry = machine.diagrams.conj(self.contracts.coarse(machine, machine.alive(frame.pc)), ready)
             heap = {key: dict(slots) for key, slots in machine.heap.items()}
             refused = len(machine.refusals)
             unknown, machine.unknown_calls = machine.unknown_calls, {}
             receiver: list[Guarded] = [[(TRUE, block)]]
             given = [*receiver, *arguments] if own else list(arguments)
             outer, machine.route = machine.route, function.qualname
-            output = call.function(machine, function, given, keywords, inner, node)
+            with machine.inside(entry):
+                output = call.function(machine, function, given, keywords, inner, node)
+                inner.pc = machine.alive(inner.pc)
             machine.route = outer
             machine.heap.update(heap)
             taken.append(
@@ -293,23 +299,25 @@ class _Run:
         for name in pipeline.inputs:
             machine.heap[state.key][name] = [(TRUE, Symbol(name))]
         allowed = facts.condition(machine, pipeline.when, self.contracts.target_text)
-        frame = Frame(self.module, Scope(), machine.diagrams.conj(ready, allowed), pipeline.name)
-        entry, line, path = frame.pc, 0, ""
-        for operation in pipeline.operations:
-            method = resolve.find_method(machine, self.cls, operation)
-            if method is not None:
-                call.function(machine, method, [[(TRUE, block)], [(TRUE, state)]], {}, frame, method.node)
-                line, path = method.node.lineno, machine.project.relative(method.module.path)
-                if operation == pipeline.operations[-1] and not isinstance(method.node, ast.Lambda):
-                    last = Frame(method.module, Scope(), frame.pc)
-                    machine.note(frame.pc, method.node.body[-1], last, ROUTE_ENDS, True, "end")
+        frame = Frame(self.module, Scope(), TRUE, pipeline.name)
+        entry, line, path = machine.diagrams.conj(ready, allowed), 0, ""
+        with machine.inside(entry):
+            for operation in pipeline.operations:
+                method = resolve.find_method(machine, self.cls, operation)
+                if method is not None:
+                    call.function(machine, method, [[(TRUE, block)], [(TRUE, state)]], {}, frame, method.node)
+                    line, path = method.node.lineno, machine.project.relative(method.module.path)
+                    if operation == pipeline.operations[-1] and not isinstance(method.node, ast.Lambda):
+                        last = Frame(method.module, Scope(), frame.pc)
+                        machine.note(frame.pc, method.node.body[-1], last, ROUTE_ENDS, True, "end")
+            frame.pc = machine.alive(frame.pc)
         output = machine.heap[state.key].get(pipeline.output, [])
         self.result.routes.append(
             Route(
                 pipeline.name,
                 list(output),
                 frame.pc,
-                list(machine.events[saved[2] :]),
+                list(machine.events[saved[3] :]),
                 dict(machine.unknown_calls),
                 list(machine.refusals),
                 entry,
@@ -328,9 +336,10 @@ def _is_route_mark(value: Value) -> bool:
 
 
 def outputs(analysis: BlockAnalysis, route: Route) -> list[tuple[Node, Value]]:
-    """The tensors a route returns: the first of a tuple, the merged result of a record that merges itself."""
+    """The tensors a route returns, each with its condition within the worlds that reach the end: the first of a tuple,
+    the merged result of a record that merges itself."""
     machine = analysis.machine
-    pending = [(machine.diagrams.conj(guard, route.pc), value) for guard, value in route.output]
+    pending = list(route.output)
     found: list[tuple[Node, Value]] = []
     while pending:
         guard, value = pending.pop()
@@ -342,8 +351,9 @@ def outputs(analysis: BlockAnalysis, route: Route) -> list[tuple[Node, Value]]:
         if isinstance(value, Instance) and isinstance(value.cls, ClassValue):
             merge = resolve.find_method(machine, value.cls, "get_merged")
             if merge is not None:
-                frame = Frame(value.cls.module, Scope(), guard, "merge")
-                merged = call.function(machine, merge, [[(TRUE, value)]], {}, frame, merge.node)
+                frame = Frame(value.cls.module, Scope(), TRUE, "merge")
+                with machine.inside(route.entry):
+                    merged = call.function(machine, merge, [[(TRUE, value)]], {}, frame, merge.node)
                 pending += [(machine.diagrams.conj(guard, inner), item) for inner, item in merged]
                 continue
         found.append((guard, value))

@@ -67,6 +67,7 @@ def _starred(machine: Machine, node: ast.Starred, frame: Frame) -> Guarded:
 
 
 def _lambda(machine: Machine, node: ast.Lambda, frame: Frame) -> Guarded:
+    frame.scope.captured = True
     return [(TRUE, FunctionValue(node, frame.module, f"{frame.qualname}.<lambda>", frame.scope))]
 
 
@@ -83,6 +84,7 @@ def _dictionary(machine: Machine, node: ast.Dict, frame: Frame) -> Guarded:
             continue
         key = expression(machine, key_node, frame)
         if len(key) == 1 and isinstance(key[0][1], Const):
+            machine.hold(value)
             machine.heap[result.key][str(key[0][1].value)] = value
     return [(TRUE, result)]
 
@@ -103,14 +105,15 @@ def _comprehension(machine: Machine, node: ast.expr, frame: Frame) -> Guarded:
 
 def _attribute(machine: Machine, node: ast.Attribute, frame: Frame) -> Guarded:
     base = expression(machine, node.value, frame)
+    diagrams, entry = machine.diagrams, frame.pc
     found: Guarded = []
-    alive = FALSE
-    for guard, value in machine.within(base, frame.pc):
+    lost = FALSE
+    for guard, value in machine.within(base, entry):
         frame.pc = guard
         result = resolve.attribute(machine, value, node.attr, frame, node)
-        alive = machine.diagrams.disj(alive, frame.pc)
-        found += [(machine.diagrams.conj(guard, inner), item) for inner, item in result]
-    frame.pc = alive
+        lost = diagrams.disj(lost, diagrams.minus(guard, frame.pc))
+        found += [(diagrams.conj(guard, inner), item) for inner, item in result]
+    frame.pc = machine.lose(entry, diagrams.minus(entry, lost))
     return machine.merge(found)
 
 
@@ -191,11 +194,12 @@ def _compare(machine: Machine, node: ast.Compare, frame: Frame) -> Guarded:
 
 def _binary(machine: Machine, node: ast.BinOp, frame: Frame) -> Guarded:
     left, right = expression(machine, node.left, frame), expression(machine, node.right, frame)
+    mark = machine.cells
     found: Guarded = []
     for guard, a in machine.within(left, frame.pc):
         for inner, b in machine.within(right, guard):
             found += binary(machine, type(node.op), a, b, inner, node, frame)
-    return machine.merge(found)
+    return machine.collapse(found, mark)
 
 
 def binary(

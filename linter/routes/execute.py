@@ -57,7 +57,12 @@ def assign(machine: Machine, target: ast.expr, value: Guarded, frame: Frame, nod
     """Bind a target under the frame's path condition."""
     if isinstance(target, ast.Name):
         scope = frame.scope.for_write(target.id)
-        scope.variables[target.id] = machine.written(scope.variables.get(target.id), value, frame.pc)
+        old = scope.variables.get(target.id)
+        if scope is not frame.scope:
+            machine.hold(value)
+            scope.variables[target.id] = machine.written(old, value, frame.pc)
+        else:
+            _assign_local(machine, target.id, old, value, frame)
     elif isinstance(target, ast.Attribute):
         for guard, holder in machine.within(evaluate.expression(machine, target.value, frame), frame.pc):
             if isinstance(holder, Instance):
@@ -69,6 +74,22 @@ def assign(machine: Machine, target: ast.expr, value: Guarded, frame: Frame, nod
             assign(machine, inner, _unpacked(machine, value, position, frame, node), frame, node)
     elif isinstance(target, ast.Subscript):
         _assign_item(machine, target, value, frame, node)
+
+
+def _assign_local(machine: Machine, name: str, old: Guarded | None, value: Guarded, frame: Frame) -> None:
+    """A variable of this activation: its guards need not repeat under which condition the function was called. What no
+    other variable holds is put together."""
+    if old is None:
+        frame.scope.variables[name] = machine.covering(machine.merge(value))
+        return
+    pc = machine.diagrams.simplify(frame.pc, frame.entry)
+    written = machine.covering(machine.written(old, value, pc))
+    if len(written) > 1 and not frame.scope.captured:
+        held = {
+            key for other, entry in frame.scope.variables.items() if other != name for key in machine.reachable(entry)
+        }
+        written = machine.collapse(written, frame.mark, held)
+    frame.scope.variables[name] = written
 
 
 def _unpacked(machine: Machine, value: Guarded, position: int, frame: Frame, node: ast.AST) -> Guarded:
@@ -242,6 +263,7 @@ def _leave_loop(machine: Machine, node: ast.stmt, frame: Frame) -> None:
 def _define(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
     value = FunctionValue(node, frame.module, f"{frame.qualname}.{node.name}", frame.scope)
     known = frame.scope.variables.get(node.name)
+    frame.scope.captured = True
     frame.scope.variables[node.name] = machine.written(known, [(TRUE, value)], frame.pc)
 
 

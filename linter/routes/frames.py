@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from moelint.linter.diagram import FALSE, Node
+from moelint.linter.diagram import FALSE, TRUE, Node
 from moelint.linter.routes.project import SourceModule
 from moelint.linter.routes.values import ClassValue, Guarded, Value
 
@@ -16,6 +16,8 @@ class Scope:
     parent: Scope | None = None
     variables: dict[str, Guarded] = field(default_factory=dict)
     nonlocals: set[str] = field(default_factory=set)
+    captured: bool = False
+    """Whether a function closes over it, which may outlive the activation."""
 
     def find(self, name: str) -> Guarded | None:
         scope: Scope | None = self
@@ -47,5 +49,9 @@ class Frame:
     cls: ClassValue | None = None
     receiver: Value | None = None
     returns: list[tuple[Node, Guarded]] = field(default_factory=list)
+    entry: Node = TRUE
+    """The condition of the call: local variables mean nothing outside of it."""
+    mark: int = 1 << 60
+    """What was made later than this heap cell was made during this activation."""
     broken: Node = FALSE
     """The condition under which the innermost loop was left."""

@@ -101,31 +101,30 @@ def _shared_instance(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keyword
 
 
 def _routed(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
-    found: Guarded = []
-    for condition, named in m.within(a[1], f.pc):
-        state = _state([(TRUE, named)])
-        for guard, value in m.within(a[0], condition):
-            if not isinstance(value, Tensor):
-                found.append((guard, m.tensor((Part("routed", ONE, state),), "routed")))
-                m.note(guard, n, f, "the experts run with weights of 1", decisive=True, kind="run")
-                continue
-            contents: list[tuple[Node, Parts]] = []
-            for inner, parts in m.alternatives(value, guard):
-                contents.append((inner, _experts_output(parts, state)))
-                units = next((part.units for part in parts if part.name == "x"), ONE)
-                slot = next((part.units for part in parts if part.name == "s"), None)
-                also = f", shared slot weight {show(slot)}" if slot is not None else ""
-                m.note(inner, n, f, f"the experts run: routed weight {show(units)}{also}", True, "run")
-            found.append((guard, m.with_contents(contents, "routed")))
-    return m.merge(found)
+    reductions: list[tuple[Node, Parts]] = [
+        (guard, (Part("routed", ONE, _state([(TRUE, named)])),)) for guard, named in m.within(a[1], f.pc)
+    ]
+    contents: list[tuple[Node, Parts]] = []
+    for guard, value in m.within(a[0], f.pc):
+        if not isinstance(value, Tensor):
+            contents.append((guard, _experts_output(())))
+            m.note(guard, n, f, "the experts run with weights of 1", decisive=True, kind="run")
+            continue
+        for inner, parts in m.alternatives(value, guard):
+            contents.append((inner, _experts_output(parts)))
+            units = next((part.units for part in parts if part.name == "x"), ONE)
+            slot = next((part.units for part in parts if part.name == "s"), None)
+            also = f", shared slot weight {show(slot)}" if slot is not None else ""
+            m.note(inner, n, f, f"the experts run: routed weight {show(units)}{also}", True, "run")
+    return [(TRUE, m.with_contents(contents, reductions, "routed"))]
 
 
-def _experts_output(weights: Parts, state: Reduction) -> Parts:
+def _experts_output(weights: Parts) -> Parts:
     routed = next((part.units for part in weights if part.name == "x"), ONE)
-    parts = [Part("routed", routed, state)]
-    parts += [Part("slot", part.units, state) for part in weights if part.name == "s"]
-    parts += [part._replace(reduction=state) for part in weights if part.name.startswith("?")]
-    return tuple(sorted(parts))
+    parts = [Part("routed", routed, "any")]
+    parts += [Part("slot", part.units, "any") for part in weights if part.name == "s"]
+    parts += [part for part in weights if part.name.startswith("?")]
+    return tuple(parts)
 
 
 def _shared(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
@@ -145,10 +144,7 @@ def _all_reduce(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f:
 
 
 def _linear(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:
-    return m.merge(
-        (guard, m.derived(value, lambda parts: parts) if isinstance(value, Tensor) else value)
-        for guard, value in m.within(a[0], f.pc)
-    )
+    return tensors.mapped(m, a[0], f.pc, lambda parts: parts)
 
 
 def _is_record(c: Contracts, m: Machine, a: Arguments[Guarded], k: Keywords, f: Frame, n: ast.AST) -> Guarded:

@@ -54,6 +54,9 @@ class Region:
 
     outcome: Outcome
     guard: Node
+    """Its condition within `world`."""
+    world: Node
+    """The worlds in which the route ends, or is entered for a refusal."""
 
 
 def expects_factor(analysis: BlockAnalysis) -> int:
@@ -66,7 +69,8 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
     separate questions: they depend on different configuration atoms."""
     machine = analysis.machine
     diagrams = machine.diagrams
-    world = diagrams.conj(route.pc, machine.base)
+    entered = diagrams.conj(route.entry, machine.base)
+    reached = world = diagrams.conj(route.pc, entered)
     for text in analysis.contracts.facts.world:
         narrowed = diagrams.conj(world, facts.condition(machine, text, analysis.contracts.target_text))
         world = narrowed if narrowed != FALSE else world
@@ -79,23 +83,25 @@ def regions(analysis: BlockAnalysis, route: Route) -> list[Region]:
             found[outcome] = diagrams.disj(found.get(outcome, FALSE), guard)
 
     for guard, value in outputs(analysis, route):
-        inside = diagrams.conj(guard, world)
         if isinstance(value, Tensor):
-            for inner, parts in machine.alternatives(value, inside):
+            for inner, parts in machine.alternatives(value, guard):
                 add(judge_scale(parts, expected, route), inner)
+            for inner, parts in machine.reductions(value, guard):
                 reduction = judge_reduction(parts) if route.wanted is None else None
                 if reduction is not None:
                     add(reduction, inner)
         elif not (isinstance(value, Const) and value.value is None):
-            add(_without_numbers("unknown", f"the result is {str(value)[:80]}"), diagrams.conj(inside, sparse))
+            add(_without_numbers("unknown", f"the result is {str(value)[:80]}"), diagrams.conj(guard, sparse))
+    found = {outcome: guard for outcome, guard in found.items() if diagrams.intersects(guard, world)}
     hidden = analysis.contracts.is_hidden
-    entered = diagrams.exists(diagrams.conj(route.entry, machine.base), hidden)
-    refused = diagrams.minus(entered, diagrams.exists(diagrams.conj(route.pc, machine.base), hidden))
+    refused = diagrams.minus(diagrams.exists(entered, hidden), diagrams.exists(reached, hidden))
+    refusal = _without_numbers("refused", _refusal(route))
     if refused != FALSE:
-        add(_without_numbers("refused", _refusal(route)), refused)
+        found[refusal] = refused
     if route.wanted is not None:
         found = _closed(found, route)
-    return [Region(outcome, guard) for outcome, guard in found.items()]
+    ends = world if world != FALSE else entered
+    return [Region(outcome, node, refused if outcome == refusal else ends) for outcome, node in found.items()]
 
 
 def _where_experts_run(analysis: BlockAnalysis, route: Route) -> Node:

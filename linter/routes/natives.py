@@ -169,10 +169,7 @@ def torch_function(
 
 def norm(machine: Machine, value: Guarded, pc: Node) -> Guarded:
     """A norm over the hidden dimension erases every scale."""
-    return machine.merge(
-        (guard, machine.derived(item, erased) if isinstance(item, Tensor) else item)
-        for guard, item in machine.within(value, pc)
-    )
+    return tensors.mapped(machine, value, pc, erased)
 
 
 def _torch_arithmetic(
@@ -180,6 +177,7 @@ def _torch_arithmetic(
 ) -> Guarded | None:
     if len(arguments) < 2:
         return None
+    mark = machine.cells
     found: Guarded = []
     for guard, a in machine.within(arguments[0], frame.pc):
         for inner, b in machine.within(arguments[1], guard):
@@ -194,7 +192,7 @@ def _torch_arithmetic(
                 found.append((inner, a if isinstance(a, Tensor) else b))
     out = keywords.get("out")
     if out is None:
-        return machine.merge(found)
+        return machine.collapse(found, mark)
     for guard, target in machine.within(out, frame.pc):
         if isinstance(target, Tensor):
             for inner, source in machine.within(found, guard):
@@ -204,6 +202,7 @@ def _torch_arithmetic(
 
 
 def _torch_cat(machine: Machine, arguments: Arguments[Guarded], frame: Frame, node: ast.AST) -> Guarded:
+    mark = machine.cells
     found: Guarded = []
     for guard, items in machine.within(arguments[0], frame.pc):
         if not (isinstance(items, Sequence) and len(items.items) == 2):
@@ -215,12 +214,13 @@ def _torch_cat(machine: Machine, arguments: Arguments[Guarded], frame: Frame, no
                     found.append((last, tensors.concatenated(machine, first, second, last, node, frame)))
                 else:
                     found.append((last, first if isinstance(first, Tensor) else Symbol("cat")))
-    return machine.merge(found)
+    return machine.collapse(found, mark)
 
 
 def _torch_pad(
     machine: Machine, arguments: Arguments[Guarded], keywords: Keywords, frame: Frame, node: ast.AST
 ) -> Guarded:
+    mark = machine.cells
     found: Guarded = []
     for guard, item in machine.within(arguments[0], frame.pc):
         if isinstance(item, Tensor):
@@ -228,7 +228,7 @@ def _torch_pad(
             found.append((guard, tensors.concatenated(machine, item, column, guard, node, frame)))
         else:
             found.append((guard, item))
-    return found
+    return machine.collapse(found, mark)
 
 
 def symbol_method(machine: Machine, name: str, arguments: Arguments[Guarded]) -> Guarded | None:
@@ -265,6 +265,8 @@ def _dict(
 ) -> Guarded | None:
     result = machine.instance("dict", f"dict@{getattr(node, 'lineno', 0)}")
     machine.heap[result.key].update(keywords)
+    for given in keywords.values():
+        machine.hold(given)
     for argument in arguments:
         evaluate.dictionary_update(machine, result, argument, frame.pc)
     return [(TRUE, result)]

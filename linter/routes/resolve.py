@@ -66,6 +66,12 @@ def global_name(machine: Machine, module: SourceModule, identifier: str) -> Guar
             machine.globals[key] = found
         return found
     machine.globals[key] = [(TRUE, Symbol(qualified))]
+    with machine.inside(None):
+        machine.globals[key] = _top_level(machine, module, identifier) or [(TRUE, Symbol(qualified))]
+    return machine.globals[key]
+
+
+def _top_level(machine: Machine, module: SourceModule, identifier: str) -> Guarded | None:
     frame = Frame(module, Scope(), TRUE, module.name)
     result: Guarded | None = None
     for conditions, binding in module.bindings[identifier]:
@@ -73,12 +79,10 @@ def global_name(machine: Machine, module: SourceModule, identifier: str) -> Guar
         for test, positive in conditions:
             holds = machine.truth(evaluate.expression(machine, test, frame), TRUE)
             guard = machine.diagrams.conj(guard, holds if positive else machine.diagrams.neg(holds))
-        if guard == FALSE:
-            continue
-        value = _bound(machine, module, identifier, binding, frame)
-        result = value if result is None else machine.choose(guard, value, result)
-    machine.globals[key] = result if result is not None else [(TRUE, Symbol(qualified))]
-    return machine.globals[key]
+        if guard != FALSE:
+            value = _bound(machine, module, identifier, binding, frame)
+            result = value if result is None else machine.choose(guard, value, result)
+    return result
 
 
 def _starred(machine: Machine, module: SourceModule, identifier: str) -> Guarded | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moelint.linter.diagram import FALSE, TRUE, Node
-from moelint.linter.routes import call, resolve
+from moelint.linter.routes import call, choice, resolve
 from moelint.linter.routes.facts import RouteFacts
 from moelint.linter.routes.frames import Frame, Scope
 from moelint.linter.routes.machine import Event, unknown_part
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from moelint.linter.routes.machine import Machine
 
 _ROUTER_COLUMNS = ("x", "s")
-_OPTIONAL_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +52,21 @@ class Summaries:
         key = (router.key, optional)
         outcomes = self._memo.get(key)
         if outcomes is None:
-            outcomes = self._memo[key] = self._summarise(machine, router, len(given), keywords, frame, node)
+            with machine.inside(None):
+                outcomes = self._summarise(machine, router, len(given), keywords, frame, node)
+            self._memo[key] = outcomes
+        mark = machine.cells
         found: Guarded = []
         total = FALSE
         for outcome in outcomes:
             guard = machine.diagrams.conj(outcome.guard, frame.pc)
             if not machine.possible(guard):
                 continue
-            total = machine.diagrams.disj(total, guard)
+            total = machine.diagrams.disj(total, outcome.guard)
             found.append((outcome.guard, self._instantiate(machine, router, outcome)))
             machine.events += [Event(guard, e.path, e.line, e.what, e.decisive, e.kind) for e in outcome.events]
-        frame.pc = total
-        return found
+        frame.pc = machine.lose(frame.pc, machine.diagrams.conj(frame.pc, total))
+        return machine.collapse(found, mark)
 
     def _instantiate(self, machine: Machine, router: Instance, outcome: Outcome) -> Instance:
         result = machine.instance(outcome.cls if outcome.cls is not None else "@RouterOutput", "topk_output")
@@ -105,7 +107,7 @@ class Summaries:
         machine.heap.update(heap)
         events = machine.events[mark:]
         del machine.events[mark:]
-        return self._compact(machine, result, events, inner.pc)
+        return self._compact(machine, result, events, machine.alive(inner.pc))
 
     def _compact(self, machine: Machine, result: Guarded, events: list[Event], pc: Node) -> list[Outcome]:
         """Outcomes as functions of configuration atoms. Where several remain possible for one configuration, a fresh
@@ -121,21 +123,10 @@ class Summaries:
             coarse = diagrams.exists(guard, lambda variable: not machine.contracts.kept(variable))
             witness = self._witness(machine, diagrams.conj(guard, machine.base), events)
             outcomes.append(Outcome(coarse, cls, parts, witness))
-        total, overlap = FALSE, False
-        for outcome in outcomes:
-            overlap = overlap or diagrams.conj(total, outcome.guard) != FALSE
-            total = diagrams.disj(total, outcome.guard)
-        if not overlap:
-            return outcomes
-        choice = f"choice@router{len(self._memo)}"
+        guards = choice.chosen(machine, [outcome.guard for outcome in outcomes], f"router {len(self._memo)}")
         return [
-            Outcome(
-                diagrams.conj(outcome.guard, machine.is_value(choice, str(index))),
-                outcome.cls,
-                outcome.parts,
-                outcome.events,
-            )
-            for index, outcome in enumerate(outcomes)
+            Outcome(guard, outcome.cls, outcome.parts, outcome.events)
+            for guard, outcome in zip(guards, outcomes, strict=True)
         ]
 
     def _outcomes(

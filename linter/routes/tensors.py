@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Literal
 
 from moelint.linter.diagram import FALSE, Node
@@ -99,8 +100,10 @@ def note_slot(machine: Machine, units: Units, pc: Node, node: ast.AST, frame: Fr
 
 
 def copy_into(machine: Machine, target: Tensor, source: Tensor, pc: Node) -> None:
-    for guard, parts in list(machine.alternatives(source, pc)):
-        machine.update(target, guard, lambda _, parts=parts: parts)  # type: ignore[misc]
+    for guard, parts in machine.alternatives(source, pc):
+        machine.update_scales(target, guard, lambda _, parts=parts: parts)  # type: ignore[misc]
+    for guard, parts in machine.reductions(source, pc):
+        machine.update_states(target, guard, lambda _, parts=parts: parts)  # type: ignore[misc]
 
 
 def product(machine: Machine, a: Value, b: Value, sign: int, pc: Node, node: ast.AST, frame: Frame) -> Guarded:
@@ -165,7 +168,12 @@ def total(machine: Machine, a: Tensor, b: Tensor, pc: Node, node: ast.AST, frame
         for guard, left in machine.alternatives(a, pc)
         for inner, right in machine.alternatives(b, guard)
     ]
-    result = machine.with_contents(contents)
+    reductions = [
+        (inner, added(left, right))
+        for guard, left in machine.reductions(a, pc)
+        for inner, right in machine.reductions(b, guard)
+    ]
+    result = machine.with_contents(contents, reductions)
     if machine.contracts.facts.exact:
         result = closed.mixed(machine, a, b, result, pc)
     _note_sum(machine, a, b, alpha, pc, node, frame)
@@ -181,12 +189,14 @@ def accumulate(
             continue
         for inner, factor in machine.within(alpha, guard):
             for condition, units in machine.units_of(factor, inner):
-                for last, right in list(machine.alternatives(item, condition)):
-                    machine.update(
+                for last, right in machine.alternatives(item, condition):
+                    machine.update_scales(
                         target,
                         last,
                         lambda left, right=right, units=units: added(left, scaled(right, units or ONE)),  # type: ignore[misc]
                     )
+                for last, right in machine.reductions(item, condition):
+                    machine.update_states(target, last, lambda left, right=right: added(left, right))  # type: ignore[misc]
                 _note_sum(machine, target, item, units or ONE, condition, node, frame)
 
 
@@ -203,14 +213,20 @@ def _note_sum(machine: Machine, a: Tensor, b: Tensor, alpha: Units, pc: Node, no
 
 def all_reduce(machine: Machine, value: Guarded, pc: Node, node: ast.AST, frame: Frame) -> Guarded:
     """A sum over the tensor-parallel or expert-parallel group."""
-    found: Guarded = []
     for guard, item in machine.within(value, pc):
         if isinstance(item, Tensor):
             machine.note(guard, node, frame, f"{machine.describe(item, guard)} summed over the group", True, "sum")
-            found.append((guard, machine.derived(item, reduced)))
-        else:
-            found.append((guard, item))
-    return found
+    return mapped(machine, value, pc, reduced)
+
+
+def mapped(machine: Machine, value: Guarded, pc: Node, change: Callable[[Parts], Parts]) -> Guarded:
+    """A new tensor whose contents are a function of those of `value`; what is no tensor stays."""
+    mark = machine.cells
+    found: Guarded = [
+        (guard, machine.derived(item, change) if isinstance(item, Tensor) else item)
+        for guard, item in machine.within(value, pc)
+    ]
+    return machine.collapse(found, mark)
 
 
 def concatenated(machine: Machine, first: Tensor, second: Tensor, pc: Node, node: ast.AST, frame: Frame) -> Tensor:

@@ -113,6 +113,18 @@ def erased(parts: Parts) -> Parts:
     return tuple(part._replace(erased=True) for part in parts)
 
 
+def scales(parts: Parts) -> Parts:
+    """The parts without their reduction states."""
+    return tuple(sorted(part._replace(reduction="any") for part in parts))
+
+
+def states(parts: Parts) -> Parts:
+    """The parts without their scales. Router columns have no state; a fused slot has that of the routed part."""
+    names = {part.name for part in parts}
+    without = {"x", "s", "slot"} if "routed" in names else {"x", "s"}
+    return tuple(sorted(Part(p.name, ONE, p.reduction) for p in parts if p.name not in without)) or WEIGHTS
+
+
 def interesting(parts: Parts) -> bool:
     """Whether the tensor holds an expert's output."""
     return any(part.name in _OUTPUTS or part.name.startswith(("?", "routed[")) for part in parts)
