@@ -176,7 +176,7 @@ def report(verdicts: Sequence[Verdict]) -> tuple[str, float]:
     recall = percent(counted - total["survived"], counted)
     lines.append(
         f"{counted} mutants, {counted - total['survived']} found ({recall:.1f} %), {total['wrong']} with a new "
-        f"cell; not counted: {total['same']} that change no syntax, {total['dead']} that nothing reaches"
+        f"wrong cell; not counted: {total['same']} that change no syntax, {total['dead']} that nothing reaches"
     )
     return "\n".join(lines), recall
 
