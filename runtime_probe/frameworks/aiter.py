@@ -1,20 +1,22 @@
-"""The routers of ROCm's aiter package in torch, from the contract that their callers rely on. Not AMD execution.
+"""The routers and the GEMM of ROCm's aiter package in torch, from the contract that callers rely on. Not AMD execution.
 
 Contract: the biased grouped router and the gating router multiply the (normalised, where asked) weights by the factor
-that they are given; the plain fused top-k takes no factor. Weights never contain the correction bias.
+that they are given; the plain fused top-k takes no factor. Weights never contain the correction bias. The tuned GEMM,
+which computes router logits, is a linear layer whose output has the type that is asked for.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
 import sys
+import types
 from typing import Any
 
 import torch
 
 from moelint.runtime_probe.fabricate import FabricatedModule
 
-EMULATED = ("aiter.biased_grouped_topk", "aiter.topk_gating", "aiter.fused_moe.fused_topk")
+EMULATED = ("aiter.biased_grouped_topk", "aiter.topk_gating", "aiter.fused_moe.fused_topk", "aiter.tuned_gemm.tgemm.mm")
 
 
 def biased_grouped_topk(
@@ -70,6 +72,12 @@ def fused_topk(
     return topk_weights, topk_ids
 
 
+def tuned_mm(inp: Any, weights: Any, bias: Any = None, otype: Any = None) -> Any:
+    """`inp` times the transposed weights, plus the bias, as `otype`."""
+    out = torch.nn.functional.linear(inp, weights, bias)
+    return out if otype is None else out.to(otype)
+
+
 def _store(weights: Any, ids: Any, renormalise: bool, factor: float, topk_weights: Any, topk_ids: Any) -> None:
     if renormalise:
         weights = weights / (weights.sum(-1, keepdim=True) + 1e-20)
@@ -78,12 +86,15 @@ def _store(weights: Any, ids: Any, renormalise: bool, factor: float, topk_weight
 
 
 def install() -> None:
-    """Be `aiter` for the target: these three routers, everything else fabricated. A real aiter is left alone."""
+    """Be `aiter` for the target: these routers and this GEMM, everything else fabricated."""
     package = _module("aiter")
     kernels = _module("aiter.fused_moe")
     package.biased_grouped_topk, package.topk_gating = biased_grouped_topk, topk_gating
     kernels.fused_topk = fused_topk
     package.fused_moe = kernels
+    gemms = _module("aiter.tuned_gemm")
+    gemms.tgemm = types.SimpleNamespace(mm=tuned_mm)
+    package.tuned_gemm = gemms
 
 
 def _module(name: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import os
 import sys
 import types
@@ -176,7 +177,9 @@ class SGLang(Framework):
             return
         setup = importlib.import_module("sglang.srt.model_executor.model_runner_components.moe_ep_setup")
         config = types.SimpleNamespace(hf_config=types.SimpleNamespace(n_routed_experts=EXPERTS))
-        setup.prepare_moe_topk(model=block, model_config=config)
+        told = {"model": block, "model_config": config, **self._runtime.experts_place()}
+        asked = inspect.signature(setup.prepare_moe_topk).parameters
+        setup.prepare_moe_topk(**{name: value for name, value in told.items() if name in asked})
 
     def shared_ids(self, block: Any, configuration: Configuration) -> list[int]:
         """With an all-to-all back end every rank has its own slots behind its own experts."""
@@ -287,8 +290,6 @@ def _fused(block: Any) -> int:
 
 
 def _parameters(cls: type) -> set[str]:
-    import inspect
-
     return set(inspect.signature(cls.__init__).parameters)  # type: ignore[misc]
 
 

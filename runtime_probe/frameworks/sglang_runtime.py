@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest import mock
 
+from moelint.runtime_probe.frameworks import sglang_groups
+
 RANKS = 4
 """Expert-parallel ranks in a configuration with an all-to-all back end; this process is rank 0."""
 
@@ -20,6 +22,7 @@ _GLOBALS = {
     "sbo_enabled": "IS_SBO_ENABLED",
 }
 """Where releases without flags keep them: in the module of the expert layer's helpers."""
+_LOCATIONS = "_global_expert_location_metadata"
 
 
 class Runtime:
@@ -28,6 +31,7 @@ class Runtime:
     def __init__(self) -> None:
         self._context = importlib.import_module("sglang.srt.runtime_context")
         self._utils = importlib.import_module("sglang.srt.layers.moe.utils")
+        self._locations = importlib.import_module("sglang.srt.eplb.expert_location")
         context = self._context.get_context()
         if hasattr(context, "override_server_args"):
             self._arguments = context.override_server_args().install()
@@ -50,13 +54,32 @@ class Runtime:
                 "disable_shared_experts_fusion": not fused,
             }
             self._enter_flags(stack, values)
-            _override(stack, context, "get_resources", "", {"expert_location_metadata": types.SimpleNamespace()})
-            stack.enter_context(context.get_parallel().override(**_known(_parallel(ranks), parallel_fields(context))))
+            self._enter_locations(stack)
+            groups = sglang_groups.alone(ranks)
+            parallel = _known({**_parallel(ranks), **groups}, parallel_fields(context))
+            stack.enter_context(context.get_parallel().override(**parallel))
+            stack.enter_context(sglang_groups.in_globals(groups))
             _override(stack, context, "get_exec", "moe", {"enable_waterfill": waterfill})
             shared = _shared_experts(fused, waterfill)
             if shared is not None:
                 stack.enter_context(context.get_model().override(shared_experts=shared))
             yield
+
+    def experts_place(self) -> dict[str, Any]:
+        """What earlier releases are told beside the model, and later ones ask the context for: arguments and rank."""
+        parallel = self._context.get_parallel()
+        return {
+            "server_args": self._arguments,
+            "moe_ep_size": parallel.moe_ep_size,
+            "moe_ep_rank": parallel.moe_ep_rank,
+        }
+
+    def _enter_locations(self, stack: contextlib.ExitStack) -> None:
+        """Experts are where the model has them: in the context or, in releases that keep it there, in a global."""
+        where = types.SimpleNamespace()
+        _override(stack, self._context, "get_resources", "", {"expert_location_metadata": where})
+        if hasattr(self._locations, _LOCATIONS):
+            stack.enter_context(mock.patch.object(self._locations, _LOCATIONS, where))
 
     def _enter_flags(self, stack: contextlib.ExitStack, values: Mapping[str, Any]) -> None:
         taken = _override(stack, self._context, "get_flags", "moe", values)
@@ -93,14 +116,13 @@ def parallel_fields(context: Any) -> Any:
     return fields() if fields is not None else context._PARALLEL_FIELDS
 
 
-def _parallel(ranks: int) -> dict[str, Any]:
-    group = types.SimpleNamespace(world_size=ranks, rank_in_group=0, device_group=None)
+def _parallel(ranks: int) -> dict[str, int]:
     sizes = {"moe_ep_size": ranks, "tp_size": ranks, "attn_tp_size": ranks}
     ones = dict.fromkeys(("moe_tp_size", "moe_dp_size", "attn_dp_size", "attn_cp_size"), 1)
     own = dict.fromkeys(
         ["tp_rank", "moe_ep_rank", "moe_tp_rank", "attn_tp_rank", "attn_dp_rank", "attn_cp_rank", "attn_dcp_rank"], 0
     )
-    return {**sizes, **ones, **own, "tp_group": group, "attn_tp_group": group}
+    return {**sizes, **ones, **own}
 
 
 def _shared_experts(fused: int, waterfill: bool) -> Any:

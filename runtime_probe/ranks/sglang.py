@@ -14,10 +14,9 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from moelint.runtime_probe.emitter import Inconclusive
-from moelint.runtime_probe.frameworks import sglang
+from moelint.runtime_probe.frameworks import sglang, sglang_groups
 from moelint.runtime_probe.frameworks.base import Configuration
 from moelint.runtime_probe.frameworks.sglang_experts import make_experts
 from moelint.runtime_probe.frameworks.sglang_runtime import parallel_fields
@@ -29,7 +28,6 @@ from moelint.runtime_probe.ranks.world import World
 from moelint.runtime_probe.records import Job
 from moelint.runtime_probe.standins import Inert
 
-_STATE = "sglang.srt.distributed.parallel_state"
 _UTILS = "sglang.srt.layers.moe.utils"
 _NVIDIA = ("deepep", "mooncake", "nixl", "flashinfer", "deepep_v2", "pplx", "flashinfer_megamoe")
 _ALL_TO_ALL = {"cuda": _NVIDIA, "rocm": ("mori", "deepep", "mooncake"), "hip": ("mori", "deepep"), "cpu": ("deepep",)}
@@ -39,19 +37,6 @@ _REGISTERED = ("deepep_v2",)
 """The back ends that a server refuses unless the model's module has registered itself for them."""
 _APPLYING = ("flashinfer_megamoe",)
 """The all-to-all back ends whose runner multiplies by the factor, as the one without any does."""
-_GROUPS = {
-    "world_group": ("_WORLD", "tp"),
-    "tp_group": ("_TP", "tp"),
-    "attn_tp_group": ("_ATTN_TP", "tp"),
-    "shared_experts_tp_group": ("_SHARED_EXPERTS_TP", "tp"),
-    "moe_ep_group": ("_MOE_EP", "ep"),
-    "moe_tp_group": ("_MOE_TP", "moe_tp"),
-    "moe_dp_group": ("_MOE_DP", "one"),
-    "pp_group": ("_PP", "one"),
-    "attn_cp_group": ("_ATTN_CP", "one"),
-    "dcp_group": ("_DCP", "one"),
-}
-"""Field of the parallel context -> the global of the releases that keep groups in globals, and the group's axis."""
 
 
 class RankedSGLang(sglang.SGLang):
@@ -60,7 +45,6 @@ class RankedSGLang(sglang.SGLang):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._context = importlib.import_module("sglang.srt.runtime_context")
-        self._state = importlib.import_module(_STATE)
         self._utils = importlib.import_module(_UTILS)
 
     def rank_configurations(self, world: int, block: type | None = None) -> list[tuple[Configuration, Layout]]:
@@ -84,15 +68,13 @@ class RankedSGLang(sglang.SGLang):
     @contextlib.contextmanager
     def as_rank(self, world: World, layout: Layout, rank: int) -> Iterator[None]:
         """The parallel state as this rank sees it, in the context and in the globals."""
-        groups = {name: self._group(world, layout, rank, axis) for name, (_, axis) in _GROUPS.items()}
+        groups = {name: self._group(world, layout, rank, axis) for name, axis in sglang_groups.AXES.items()}
         values = {**_sizes(layout), **_places(layout, rank), **groups}
         fields = parallel_fields(self._context)
         with contextlib.ExitStack() as stack:
             known = {name: value for name, value in values.items() if name in fields}
             stack.enter_context(self._context.get_parallel().override(**known))
-            for name, (variable, _) in _GROUPS.items():
-                if hasattr(self._state, variable):
-                    stack.enter_context(mock.patch.object(self._state, variable, groups[name]))
+            stack.enter_context(sglang_groups.in_globals(groups))
             yield
 
     def _group(self, world: World, layout: Layout, rank: int, axis: str) -> Group:
