@@ -3,8 +3,9 @@
 Each mutant is one small semantic edit (`route_mutants.py`) of a block's class, or of the top-k module that decides for
 it. The tree on disk is not touched: the edited text is laid over it, and only the mutated block is analysed again. A
 mutant is *found* if an outcome of some configuration changed, *wrong* if a wrong or refused one is new, and else it
-survives. Not counted are mutants that change nothing in truth: an edit to the same syntax tree, and one in a statement
-or expression that no configuration reaches under the deployment facts (its line was never interpreted).
+survives; one of the top-k module is tried on several blocks, since not each uses all of it. Not counted are mutants
+that change nothing in truth: an edit to the same syntax tree, one in a statement that no configuration reaches under
+the deployment facts (its line was never interpreted), and one of a guard whose body is reached neither before nor after.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import ast
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,16 +44,17 @@ BLOCKS = (
     ("sglang/srt/models/bailing_moe.py", "BailingMoESparseMoeBlock"),
     ("sglang/srt/models/deepseek_v2.py", "DeepseekV2MoE"),
 )
+ROUTER_BLOCKS = ("Glm4MoeSparseMoeBlock", "BailingMoE", "DeepseekV2MoE")
+"""Who a mutant of the top-k module is tried on until one sees it, the cheapest first."""
 LEAST = 95.0
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One mutant and the block that is analysed for it."""
+    """One mutant and the blocks, as (path, name), that are analysed for it until one sees it."""
 
     root: str
-    path: str
-    block: str
+    blocks: tuple[tuple[str, str], ...]
     mutant: Mutant
 
 
@@ -65,19 +67,15 @@ class Verdict:
     note: str = ""
 
 
-def tasks(root: Path, blocks: Iterable[tuple[str, str]]) -> list[Task]:
-    """Every mutant of the blocks' classes and of their module's helpers, and of the top-k module for the first one."""
-    found: list[Task] = []
-    for number, (path, name) in enumerate(blocks):
-        source = _read(root / path)
-        found += [
-            Task(str(root), path, name, mutant)
-            for mutant in mutants(path, source, lambda top, name=name: _concerns(top, name))  # type: ignore[misc]
-        ]
-        if number == 0:
-            router = _read(root / TOPK)
-            found += [Task(str(root), path, name, mutant) for mutant in mutants(TOPK, router, _is_function)]
-    return found
+def tasks(root: Path, blocks: Sequence[tuple[str, str]]) -> list[Task]:
+    """Every mutant of the blocks' classes and of their module's helpers, and of the top-k module."""
+    found = [
+        Task(str(root), ((path, name),), mutant)
+        for path, name in blocks
+        for mutant in mutants(path, _read(root / path), lambda top, name=name: _concerns(top, name))  # type: ignore[misc]
+    ]
+    judges = tuple(block for block in blocks if block[1] in ROUTER_BLOCKS) or tuple(blocks[:1])
+    return found + [Task(str(root), judges, mutant) for mutant in mutants(TOPK, _read(root / TOPK), _is_function)]
 
 
 def _concerns(top: ast.AST, name: str) -> bool:
@@ -91,31 +89,63 @@ def _is_function(top: ast.AST) -> bool:
 
 
 def judge(task: Task) -> Verdict:
-    """Analyse the mutated block and compare it with the block as it is."""
-    mutant = task.mutant
-    source = _read(Path(task.root, mutant.path))
-    text = mutant.apply(source)
+    """Analyse the mutated blocks, one after the other, and compare each with the block as it is."""
+    source = _read(Path(task.root, task.mutant.path))
+    text = task.mutant.apply(source)
     try:
         if ast.dump(ast.parse(text)) == ast.dump(ast.parse(source)):
             return Verdict(task, "same")
     except SyntaxError as error:
         return Verdict(task, "same", f"does not parse: {error.msg}")
-    base, lines = _baseline(task.root, task.path, task.block)
+    verdict = Verdict(task, "dead")
+    for path, block in task.blocks:
+        state, note = _judged(task, path, block, source, text)
+        if state in ("wrong", "found"):
+            return Verdict(task, state)
+        if state == "survived":
+            verdict = Verdict(task, state, note)
+    return verdict
+
+
+def _judged(task: Task, path: str, block: str, source: str, text: str) -> tuple[str, str]:
+    mutant = task.mutant
+    base, lines = _baseline(task.root, path, block)
     if (mutant.path, mutant.line) not in lines:
-        return Verdict(task, "dead")
-    changed = _analysed(task.root, task.path, task.block, {mutant.path: text})
-    order = knowledge("sglang").facts.order
-    changes = changed_cells([base], [changed], order)
+        return "dead", ""
+    changed, after = _watched(task.root, path, block, {mutant.path: text})
     if changed.failure:
-        return Verdict(task, "survived", changed.failure)
+        return "survived", changed.failure
+    changes = changed_cells([base], [changed], knowledge("sglang").facts.order)
     if any("wrong" in change["new"] and change["old"] != change["new"] for change in changes):
-        return Verdict(task, "wrong")
-    return Verdict(task, "found" if changes else "survived")
+        return "wrong", ""
+    if changes:
+        return "found", ""
+    bodies = _guarded(source, text, mutant.line)
+    if bodies and (mutant.path, bodies[0]) not in lines and (mutant.path, bodies[1]) not in after:
+        return "dead", ""
+    return "survived", ""
+
+
+def _guarded(before: str, after: str, line: int) -> tuple[int, int] | None:
+    """The first line under the `if` whose test holds this line, before and after the edit; None if there is none."""
+    old, new = ([node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.If)] for text in (before, after))
+    if len(old) != len(new):
+        return None
+    for one, other in zip(old, new, strict=True):
+        if one.lineno <= line <= (one.test.end_lineno or line) and not one.orelse:
+            return one.body[0].lineno, other.body[0].lineno
+    return None
 
 
 @lru_cache(maxsize=32)
 def _baseline(root: str, path: str, block: str) -> tuple[RouteTable, frozenset[tuple[str, int]]]:
-    """The table of the block as it is, and the lines of the tree that were interpreted in some configuration."""
+    return _watched(root, path, block, {})
+
+
+def _watched(
+    root: str, path: str, block: str, overlays: dict[str, str]
+) -> tuple[RouteTable, frozenset[tuple[str, int]]]:
+    """The table of a block, and the lines of the tree that were interpreted in some configuration."""
     seen: set[tuple[str, int]] = set()
     run = execute.block
 
@@ -124,13 +154,13 @@ def _baseline(root: str, path: str, block: str) -> tuple[RouteTable, frozenset[t
             if frame.pc and machine.possible(frame.pc):
                 place = machine.project.relative(frame.module.path)
                 inner = getattr(statement, "body", None)
-                last = inner[0].lineno if inner else statement.end_lineno
-                seen.update((place, line) for line in range(statement.lineno, (last or statement.lineno) + 1))
+                last = inner[0].lineno - 1 if inner else statement.end_lineno or 0
+                seen.update((place, line) for line in range(statement.lineno, max(last, statement.lineno) + 1))
             run(machine, [statement], frame)
 
     execute.block = watched
     try:
-        found = _analysed(root, path, block, {})
+        found = _analysed(root, path, block, overlays)
     finally:
         execute.block = run
     return found, frozenset(seen)
@@ -171,7 +201,7 @@ def report(verdicts: Sequence[Verdict]) -> tuple[str, float]:
     for verdict in verdicts:
         if verdict.state == "survived":
             note = f" ({verdict.note})" if verdict.note else ""
-            lines.append(f"  SURVIVED {verdict.task.block}: {verdict.task.mutant}{note}")
+            lines.append(f"  SURVIVED {verdict.task.blocks[-1][1]}: {verdict.task.mutant}{note}")
     counted = total["found"] + total["wrong"] + total["survived"]
     recall = percent(counted - total["survived"], counted)
     lines.append(

@@ -615,6 +615,27 @@ def route_radix4(scores, bias, topk, renormalize, factor):
     return w, symbol("topk_ids")
 
 
+# A learned gate on the shared expert is part of the expert, not a factor: models/qwen2_moe.py
+
+
+@model(
+    "sglang.kernels.ops.elementwise.elementwise.sigmoid_gate_mul_broadcast",
+    "sgl_kernel_npu.activation.fused_sigmoid_mul.fused_sigmoid_mul_broadcast",
+)
+def sigmoid_gate_mul(x, gate):
+    return x * 1.0
+
+
+@model("sglang.kernels.ops.elementwise.elementwise.fused_gate_sigmoid_mul")
+def fused_gate_sigmoid_mul(hidden_states, gate_weight, x):
+    return x * 1.0
+
+
+@model("torch.ops.sgl_kernel.fused_linear_sigmoid_mul")
+def fused_linear_sigmoid_mul(hidden_states, gate_weight, gate_bias, is_packed, x):
+    return x * 1.0
+
+
 @model("aiter.fused_moe.fused_topk", "aiter.fused_topk")
 def aiter_fused_topk(*args, **kwargs):
     return weights(), symbol("topk_ids")
