@@ -97,7 +97,7 @@ exam: $(VENV)/.ready
 # What route analysis sees in releases and in re-created bugs: make exam-routes ARGS="--releases DIR --check"
 exam-routes: $(VENV)/.ready
 	@rc=0; $(BIN)/python bench/exam_cases.py --routes $(ARGS) || rc=1; \
-	$(BIN)/python bench/exam_routes.py $(ARGS) || rc=1; exit $$rc
+	$(BIN)/python bench/exam_routes.py $(ARGS) || rc=1; $(BIN)/python bench/exam_coverage.py $(ARGS) || rc=1; exit $$rc
 
 $(VENV)/.ready: pyproject.toml setup.py
 	$(PYTHON) tools/venv.py $(VENV)

@@ -5,7 +5,7 @@ it. The tree on disk is not touched: the edited text is laid over it, and only t
 mutant is *found* if an outcome of some configuration changed, *wrong* if a wrong or refused one is new, and else it
 survives; one of the top-k module is tried on several blocks, since not each uses all of it. Not counted are mutants
 that change nothing in truth: an edit to the same syntax tree, one in a statement that no configuration reaches under
-the deployment facts (its line was never interpreted), and one of a guard whose body is reached neither before nor after.
+the deployment facts (its line was never interpreted), and one of a guard whose body is never reached, before or after.
 """
 
 from __future__ import annotations
