@@ -1,8 +1,8 @@
 """Count what route analysis decides in a release: `python bench/exam_coverage.py --releases DIR`.
 
 The pairs (block class, route) of a release, those of classes whose text names the factor or fuses shared experts apart.
-A pair is *decided* if no cell of it is unknown, and *partly* if some are and some are not. Each unknown cell's reason is
-printed, and the processor seconds of all of it.
+A pair is *decided* if no cell of it is unknown, and *partly* if some are and some are not. Each unknown cell's reason
+is printed, and the processor seconds of all of it.
 """
 
 from __future__ import annotations
