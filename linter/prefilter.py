@@ -13,10 +13,15 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from moelint.linter.profile_choice import Chooser
     from moelint.linter.registry import RuleEntry
+
+    class Words(Protocol):
+        """The bytes of a file, or something that knows which words they hold."""
+
+        def __contains__(self, word: bytes, /) -> bool: ...
 
     Conjunction = tuple[bytes, ...]
     Gated = tuple[frozenset[bytes], Conjunction]
@@ -47,14 +52,16 @@ class Prefilter:
         names = self._profiles if profile == ANY else (profile,)
         return (c for name in names for _, alternatives in self._alternatives(name) for c in alternatives)
 
-    def select(self, path: str, data: bytes) -> tuple[str, list[RuleEntry]]:
-        """The profile that speaks of a file, and those of its rules whose tokens the file holds."""
+    def select(self, path: str, data: bytes, words: Words | None = None) -> tuple[str, list[RuleEntry]]:
+        """The profile that speaks of a file, and those of its rules whose tokens the file holds; `words` tells that
+        where it is known without a search of `data`."""
         profile = self._chooser.choose(os.path.abspath(path), data)
         seen: dict[bytes, bool] = {}
+        held: Words = data if words is None else words
         return profile, [
             rule
             for rule, alternatives in self._alternatives(profile)
-            if any(_all_in(conjunction, data, seen) for conjunction in alternatives)
+            if any(_all_in(conjunction, held, seen) for conjunction in alternatives)
         ]
 
     def learn(self, leads_for: Callable[[str], Leads]) -> None:
@@ -173,7 +180,7 @@ def _spellings(entry: str, profile: Mapping[str, Any]) -> list[bytes]:
     return [spelling.encode() for spelling in ((value,) if isinstance(value, str) else value)]
 
 
-def _all_in(tokens: Conjunction, data: bytes, seen: dict[bytes, bool]) -> bool:
+def _all_in(tokens: Conjunction, data: Words, seen: dict[bytes, bool]) -> bool:
     for token in tokens:
         found = seen.get(token)
         if found is None:

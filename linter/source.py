@@ -41,7 +41,7 @@ class Source:
     @cached_property
     def _starts(self) -> list[int]:
         """Where each line starts in `_plain`, and where one behind the last would."""
-        return [0, *accumulate(len(line) + 1 for line in self.lines)]
+        return [place + line for line, place in enumerate(accumulate(map(len, self.lines), initial=0))]
 
     def lines_naming(self, names: frozenset[str]) -> list[int]:
         """The numbers of the lines in which one of `names` occurs, in order."""

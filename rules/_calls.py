@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from moelint.linter.analysis.module import Class, Function, FunctionNode, Module, terminal_name
-from moelint.linter.analysis.walk import children, walk
+from moelint.linter.analysis.walk import children, remembered, walk
 
-_CALLS = "_moelint_calls"
+_Call = tuple[ast.Call, FunctionNode | None]
 _ENTRIES = ("forward", "__call__", "call", "apply")
 
 
@@ -181,21 +181,30 @@ class Calls:
         return self.module.function(func.attr, cls) if cls is not None else None
 
 
-def _calls_below(start: FunctionNode | ast.Module) -> list[tuple[ast.Call, FunctionNode | None]]:
-    """The calls below a function, or in module-level code, each with the function around it; remembered on the node."""
-    found: list[tuple[ast.Call, FunctionNode | None]] | None = start.__dict__.get(_CALLS)
-    if found is None:
-        found = start.__dict__[_CALLS] = []
-        stack: list[tuple[ast.AST, FunctionNode | None]] = [(start, None)]
-        while stack:
-            node, around = stack.pop()
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                if isinstance(start, ast.Module):
-                    continue
-                around = node
-            elif isinstance(node, ast.Call):
-                found.append((node, around))
-            stack.extend((child, around) for child in children(node))
+def _calls_below(start: FunctionNode | ast.Module) -> list[_Call]:
+    """The calls below a function, or in module-level code, each with the function around it; remembered on the
+    statements."""
+    if not isinstance(start, ast.Module):
+        return remembered(start, "calls", lambda: _listed(start, outside=False))
+    found: list[_Call] = []
+    for statement in reversed(start.body):
+        found += remembered(statement, "calls outside functions", partial(_listed, statement, outside=True))
+    return found
+
+
+def _listed(start: ast.stmt, *, outside: bool) -> list[_Call]:
+    """The calls below a statement; `outside`: without those in functions."""
+    found: list[_Call] = []
+    stack: list[tuple[ast.AST, FunctionNode | None]] = [(start, None)]
+    while stack:
+        node, around = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if outside:
+                continue
+            around = node
+        elif isinstance(node, ast.Call):
+            found.append((node, around))
+        stack.extend((child, around) for child in children(node))
     return found
 
 

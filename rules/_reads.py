@@ -7,14 +7,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from moelint.linter.analysis.mentions import mentions
-from moelint.linter.analysis.module import Class, Module, terminal_name
-from moelint.linter.analysis.walk import children
+from moelint.linter.analysis.module import Class, FunctionNode, Module, terminal_name
+from moelint.linter.analysis.walk import children, remembered, walk
 
 _PLUMBING = ("config", "cfg", "args", "arguments", "params", "settings", "options", "spec")
 _TALK = frozenset({"print", "debug", "info", "warning", "warn", "error", "warning_once", "info_once", "format", "repr"})
 _DISPLAY = frozenset({"__repr__", "__str__", "extra_repr"})
 _KEEPS = frozenset({"super", "isinstance", "type", "id", "issubclass"})
 _BY_NAME = frozenset({"getattr", "hasattr", "attrgetter"})
+_Reads = tuple[frozenset[str], frozenset[str], bool]
+"""The attributes read from the own object and from others, and whether the own object is handed out."""
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class _Collector:
         else:
             for method in within.methods.values():
                 if method.name not in _DISPLAY and mentions(self.module, method.node, self.names):
-                    self._visit(method.node, within, receiver_name(method.node))
+                    self._function(method.node, within, receiver_name(method.node))
         return self.reads
 
     def _visit(self, node: ast.AST, cls: Class | None, receiver: str) -> None:
@@ -104,9 +106,36 @@ class _Collector:
                 self._visit(child, self.classes.get(child), "")
             elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 if child.name not in _DISPLAY:
-                    self._visit(child, cls, receiver or (receiver_name(child) if cls is not None else ""))
+                    self._function(child, cls, receiver or (receiver_name(child) if cls is not None else ""))
             else:
                 self._note(child, cls, receiver)
+
+    def _function(self, node: FunctionNode, cls: Class | None, receiver: str) -> None:
+        """Add the reads of a function, which are remembered for the next tree."""
+        key = "attribute reads", self.names, cls is not None, receiver
+        found = remembered(node, key, lambda: self._apart(node, cls, receiver))
+        if found is None:
+            self._visit(node, cls, receiver)
+            return
+        own, elsewhere, escapes = found
+        self.reads.elsewhere |= elsewhere
+        if cls is not None:
+            for attribute in own:
+                self.reads.through_self.setdefault(attribute, []).append(cls)
+            if escapes:
+                self.reads.escaping.append(cls)
+
+    def _apart(self, node: FunctionNode, cls: Class | None, receiver: str) -> _Reads | None:
+        """The reads of one function; None for one with classes in it, whose reads are not of one kind."""
+        if any(isinstance(inner, ast.ClassDef) for inner in walk(node)):
+            return None
+        reads, self.reads = self.reads, AttributeReads()
+        try:
+            self._visit(node, cls, receiver)
+            found = self.reads
+        finally:
+            self.reads = reads
+        return frozenset(found.through_self), frozenset(found.elsewhere), bool(found.escaping)
 
     def _note(self, node: ast.AST, cls: Class | None, receiver: str) -> None:
         if isinstance(node, ast.Attribute):

@@ -101,7 +101,16 @@ def _stands_in(name: str) -> bool:
 
 def _is_registered(module: Module, name: str) -> bool:
     """Whether the module hands a function of this name to something as a fake or meta kernel."""
-    if module.source.data.count(name.encode()) < 2:
+    data = module.source.data
+    if data.count(name.encode()) < 2:
         return False
     pattern = rb"(?<![a-z])(?:fake|meta|abstract)(?![a-z])\w*\s*[=(][^=]{0,120}?\b%s\b(?!\s*\()" % name.encode()
-    return re.search(pattern, module.source.data) is not None
+    registers = re.compile(pattern).match
+    return any(registers(data, place) for word in (b"fake", b"meta", b"abstract") for place in _places(data, word))
+
+
+def _places(data: bytes, word: bytes) -> Iterator[int]:
+    place = data.find(word)
+    while place >= 0:
+        yield place
+        place = data.find(word, place + 1)

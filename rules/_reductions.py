@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Function, FunctionNode, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import remembered, walk
 
 _SUMS = frozenset({"all_reduce", "allreduce", "psum"})
 _HELPER = re.compile(r"_?maybe_\w*reduce")
@@ -32,7 +31,8 @@ def collectives(module: Module, node: FunctionNode) -> Iterator[tuple[ast.Call, 
     """The collectives of a function, each with the tests it stands under: those around it and those of earlier
     early returns. Nested functions are left out."""
     if mentions(module, node, _SUMS | module.profile.collectives):
-        yield from _in_block(module, node.body, ())
+        key = "collectives", module.profile.collectives
+        yield from remembered(node, key, lambda: list(_in_block(module, node.body, ())))
 
 
 def _in_block(module: Module, body: list[ast.stmt], tests: Tests) -> Iterator[tuple[ast.Call, Tests]]:
@@ -70,11 +70,14 @@ def only_counts_ranks(test: ast.expr) -> bool:
     return all(_SIZE.search(name) or name in bases for name in names)
 
 
-@lru_cache(maxsize=64)
 def local_values(function: Function) -> dict[str, list[ast.expr]]:
     """Local name -> the expressions bound to it by assignments, tuples of equal length taken apart."""
+    return remembered(function.node, "local values", lambda: _local_values(function.node))
+
+
+def _local_values(function: FunctionNode) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
-    for node in walk(function.node):
+    for node in walk(function):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 pairs = [(target, node.value)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from moelint.linter.analysis.mentions import covers, mentioning_lines
 from moelint.linter.analysis.module import Function, Module
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import remembered, walk
 from moelint.linter.rule import Draft, Profile, Rule, Source
 from moelint.rules._buffers import Choice, Use, operands, sites, view_of
 from moelint.rules._records import is_allocation
@@ -73,7 +74,7 @@ class NeutralShortcutDisagrees(Rule):
         for function in module.functions if compared else ():
             if function.outer is not None or not covers(function.node, compared):
                 continue
-            found = list(sites(function.node.body, (), spelled))
+            found = remembered(function.node, ("sites", spelled), partial(_sites_of, function, spelled))
             bound = local_values(function)
             tests = Conditions(bound, spelled)
             uses = [site for site in found if isinstance(site, Use)]
@@ -88,6 +89,10 @@ class NeutralShortcutDisagrees(Rule):
                         function.qualname,
                         ((choice.test, "this test decides which buffer is written"),),
                     )
+
+
+def _sites_of(function: Function, spelled: frozenset[str]) -> list[Choice | Use]:
+    return list(sites(function.node.body, (), spelled))
 
 
 def _compared(source: Source, spelled: frozenset[str]) -> list[int]:

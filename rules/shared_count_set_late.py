@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from moelint.linter.analysis.mentions import covers, mentioning_lines
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import remembered, walk
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._reads import receiver_name
 
@@ -82,7 +82,7 @@ class SharedCountSetLate(Rule):
                 continue
             if not _calls_own(module, cls, module.source.segment(init.node)):
                 continue
-            steps = list(_steps(init.node.body, receiver_name(init.node), ()))
+            steps = _steps_of(init)
             calls = [step for step in steps if isinstance(step, _Call)]
             for step in steps:
                 if isinstance(step, _Set) and _COUNT.fullmatch(step.name):
@@ -140,6 +140,11 @@ def _steps(body: list[ast.stmt], receiver: str, path: _Path) -> Iterator[_Call |
                     stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
                     if stored and isinstance(node, ast.Attribute) and terminal_name(node.value) == receiver:
                         yield _Set(node, node.attr, path)
+
+
+def _steps_of(init: Function) -> list[_Call | _Set]:
+    node = init.node
+    return remembered(node, "steps", lambda: list(_steps(node.body, receiver_name(node), ())))
 
 
 def _calls(node: ast.AST, receiver: str, path: _Path) -> Iterator[_Call]:

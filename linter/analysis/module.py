@@ -6,10 +6,10 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import remembered, walk
 from moelint.linter.profile import Profile, Role
 from moelint.linter.source import Source
 
@@ -31,7 +31,7 @@ class Function:
     """All of its own, those of nested functions and classes left out."""
 
     def __post_init__(self) -> None:
-        self.statements = statements(self.node.body)
+        self.statements = remembered(self.node, "statements", lambda: statements(self.node.body))
 
     @property
     def name(self) -> str:
@@ -113,14 +113,9 @@ class Module:
         """Local name -> the expressions bound to it in `function` itself, in source order."""
         found = self._definitions.get(function)
         if found is None:
-            found = self._definitions[function] = {}
-            for statement in function.statements:
-                for name, value in simple_bindings(statement):
-                    found.setdefault(name, []).append(value)
-            if b":=" in self.source.segment(function.node):
-                for node in walk(function.node):
-                    if isinstance(node, ast.NamedExpr):
-                        found.setdefault(node.target.id, []).append(node.value)
+            walrus = b":=" in self.source.segment(function.node)
+            found = remembered(function.node, "definitions", lambda: _definitions(function, walrus))
+            self._definitions[function] = found
         return found
 
     @cached_property
@@ -188,7 +183,12 @@ class Module:
             elif isinstance(statement, ast.ClassDef):
                 inner = Class(statement, prefix + statement.name)
                 self.classes.setdefault(inner.qualname, inner)
-                self._collect(statements(statement.body), f"{inner.qualname}.", inner, None)
+                self._collect(
+                    remembered(statement, "statements", partial(statements, statement.body)),
+                    f"{inner.qualname}.",
+                    inner,
+                    None,
+                )
             elif isinstance(statement, ast.Import):
                 for alias in statement.names:
                     self.imports[alias.asname or alias.name.split(".")[0]] = alias.name
@@ -210,16 +210,29 @@ class Module:
     def _collect_attributes(self, method: Function, cls: Class) -> None:
         if not method.node.args.args:
             return
-        receiver = method.node.args.args[0].arg
-        for statement in method.statements:
-            for target, value in bindings(statement) if type(statement) in _ASSIGNMENTS else ():
-                if (
-                    isinstance(target, ast.Attribute)
-                    and isinstance(target.value, ast.Name)
-                    and target.value.id == receiver
-                ):
-                    cls.attributes.setdefault(target.attr, []).append(value)
-                    cls.assignments.setdefault(target.attr, []).append(statement)
+        for name, value, statement in remembered(method.node, "attributes", lambda: list(_attributes_set(method))):
+            cls.attributes.setdefault(name, []).append(value)
+            cls.assignments.setdefault(name, []).append(statement)
+
+
+def _definitions(function: Function, walrus: bool) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for statement in function.statements:
+        for name, value in simple_bindings(statement):
+            found.setdefault(name, []).append(value)
+    for node in walk(function.node) if walrus else ():
+        if isinstance(node, ast.NamedExpr):
+            found.setdefault(node.target.id, []).append(node.value)
+    return found
+
+
+def _attributes_set(method: Function) -> Iterator[tuple[str, ast.expr, ast.stmt]]:
+    """The attributes of its own object that a method sets, with what to and where."""
+    receiver = method.node.args.args[0].arg
+    for statement in method.statements:
+        for target, value in bindings(statement) if type(statement) in _ASSIGNMENTS else ():
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == receiver:
+                yield target.attr, value, statement
 
 
 def bindings(statement: ast.stmt) -> Sequence[tuple[ast.expr, ast.expr]]:

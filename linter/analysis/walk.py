@@ -4,10 +4,15 @@ for statements, which many rules walk, and which outlive edits of others in an e
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import chain
+from typing import TypeVar
 
+_T = TypeVar("_T")
 _NODES = "_moelint_nodes"
+_FACTS = "_moelint_facts"
+_MOST_FACTS = 64
+"""In an editor a node outlives many questions."""
 _KEPT = (ast.stmt, ast.Module)
 _CHILDLESS = frozenset({ast.Constant, ast.Name, ast.Global, ast.Nonlocal})
 _PLAIN = frozenset(
@@ -55,3 +60,16 @@ def children(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+def remembered(statement: ast.stmt, key: Hashable, work_out: Callable[[], _T]) -> _T:
+    """What `work_out` gives, remembered on a statement. It must follow from the nodes below the statement and `key`
+    alone, and hold neither a position nor anything of the module around."""
+    facts: dict[Hashable, _T] | None = statement.__dict__.get(_FACTS)
+    if facts is None:
+        facts = statement.__dict__[_FACTS] = {}
+    elif len(facts) > _MOST_FACTS:
+        facts.clear()
+    if key not in facts:
+        facts[key] = work_out()
+    return facts[key]

@@ -149,7 +149,7 @@ def _checked(document: Document, project: Project, checkpoint: Callable[[], None
     if not document.is_python or project.leaves_out(path):
         return Checked(document, project)
     data = document.data
-    profile, rules = project.prefilter.select(path, data)
+    profile, rules = project.prefilter.select(path, data, project.words.of(path, data))
     if not rules:
         return Checked(document, project, profile=profile)
     rows, hidden_rows, problem_rows, _ = project.engine.check(path, data, profile, rules, checkpoint)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from lsprotocol import types
 from pygls import uris
@@ -54,11 +55,7 @@ class Text:
     def _starts(self) -> list[int]:
         if "\r" in self.text:
             return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
-        starts, position = [0], 0
-        for line in self.lines[:-1]:
-            position += len(line) + 1
-            starts.append(position)
-        return starts
+        return [place + line for line, place in enumerate(accumulate(map(len, self.lines), initial=0))]
 
     def edited(self, change: types.TextDocumentContentChangeEvent, encoding: str) -> Text:
         """The text after one change."""
@@ -136,6 +133,7 @@ def path_of(uri: str) -> str:
     return os.path.normpath(path) if path else os.path.abspath(re.sub(r"[^\w.-]+", "_", uri))
 
 
+@lru_cache(maxsize=64)
 def uri_of(path: str) -> str:
     """The address of a file."""
     return uris.from_fs_path(os.path.abspath(path)) or ""

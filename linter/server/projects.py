@@ -14,6 +14,7 @@ from moelint.linter.errors import MoelintError
 from moelint.linter.plan import Plan
 from moelint.linter.prefilter import Prefilter
 from moelint.linter.server.reparse import Reparser
+from moelint.linter.server.words import WordsOfFiles
 
 NAMES = (config_file.OWN_NAME, config_file.SHARED_NAME)
 Stamps = tuple[tuple[str, int, int], ...]
@@ -26,6 +27,7 @@ class Project:
     def __init__(self, plan: Plan, parse: Callable[[str, bytes], ast.Module]) -> None:
         self.plan = plan
         self.prefilter = Prefilter(plan.rules, plan.profiles, plan.chooser())
+        self.words = WordsOfFiles()
         self.engine = Engine(plan, parse)
         self._excludes = Excludes(plan.exclude, plan.root)
         self.rules = {rule.code: rule for rule in registry.entries()} | {rule.code: rule for rule in plan.rules}
