@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from moelint.linter.analysis.module import TRIES, FunctionNode, bindings, dotted_name
-from moelint.linter.analysis.walk import children, walk
+from moelint.linter.analysis.walk import children, remembered, walk
 
 _Position = tuple[int, int]
 _END: _Position = (1 << 60, 0)
@@ -23,9 +23,13 @@ def value_of(function: FunctionNode, target: str, at: ast.AST | None = None, wal
     None where it is bound on no way, or where a way cannot be followed. `walrus=False` says that the function binds
     nothing inside expressions, which saves looking for it.
     """
-    walk = _Holder(target, _END if at is None else _start(at), walrus)
-    held = walk.block(function.body, None)
-    return None if held is _UNKNOWN else held
+
+    def held() -> ast.expr | None:
+        return _Holder(target, _END if at is None else _start(at), walrus).block(function.body, None)
+
+    # With the line in the key, because positions of synthesised nodes do not move with the function.
+    found = remembered(function, ("value", target, at, walrus, function.lineno), held)
+    return None if found is _UNKNOWN else found
 
 
 def result_of(function: FunctionNode) -> ast.expr | None:

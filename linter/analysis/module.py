@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moelint.linter.analysis.flow import Flow
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+_TEXT = "_moelint_text"
 
 
 @dataclass(slots=True, eq=False)
@@ -290,7 +291,10 @@ def dotted_name(node: ast.expr) -> str:
 
 def source_text(node: ast.expr) -> str:
     """An expression as `ast.unparse` writes it, which is slow and not needed for names."""
-    return dotted_name(node) or ast.unparse(node)
+    text: str | None = dotted_name(node) or node.__dict__.get(_TEXT)
+    if text is None:
+        text = node.__dict__[_TEXT] = ast.unparse(node)
+    return text
 
 
 if sys.version_info >= (3, 11):
