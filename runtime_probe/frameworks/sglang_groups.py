@@ -77,8 +77,26 @@ class Alone:
         return value
 
 
+class ProcessGroup:
+    """What blocks ask the process group below a group: size and rank."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self._size
+
+    def rank(self) -> int:
+        """The one that is here."""
+        return 0
+
+
 def alone(ranks: int) -> dict[str, Group]:
     """The groups of rank 0 of so many expert-parallel ranks, by field."""
     world = Alone(ranks)
     sizes = {"tp": ranks, "ep": ranks, "moe_tp": 1, "one": 1}
-    return {field: Group(world, 0, tuple(range(sizes[axis])), axis) for field, axis in AXES.items()}
+    groups = {field: Group(world, 0, tuple(range(sizes[axis])), axis) for field, axis in AXES.items()}
+    for group in groups.values():
+        group.device_group = ProcessGroup(group.world_size)
+    return groups

@@ -21,7 +21,8 @@ class Group:
         self.first_rank, self.last_rank = members[0], members[-1]
         self.is_first_rank, self.is_last_rank = rank == members[0], rank == members[-1]
         self.local_rank = rank
-        self.ca_comm = self.pynccl_comm = self.device_group = self.cpu_group = None
+        self.ca_comm = self.pynccl_comm = self.cpu_group = None
+        self.device_group: Any = None
 
     def all_reduce(self, input_: Any, *_: Any, **__: Any) -> Any:
         """The sum over the group."""

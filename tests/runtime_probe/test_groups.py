@@ -17,6 +17,7 @@ def test_a_group_of_one_is_the_identity_and_a_larger_one_says_nothing() -> None:
     assert torch.equal(alone.all_reduce(rows), rows)
     assert torch.equal(alone.all_gather(rows, 0), rows)
     assert (among.world_size, among.rank_in_group) == (4, 0)
+    assert (among.device_group.size(), among.device_group.rank()) == (4, 0)
     with pytest.raises(Inconclusive, match="4 ranks of which one is here"):
         among.all_reduce(rows)
     with pytest.raises(Inconclusive):
