@@ -51,7 +51,7 @@ def _collect(body: list[ast.stmt], condition: Node, forward: Function, guards: G
     diagrams = guards.diagrams
     for statement in body:
         if isinstance(statement, ast.If):
-            test = guards.formula(statement.test, forward)
+            test = guards.truth(statement.test, forward)
             _collect(statement.body, diagrams.conj(condition, test), forward, guards, found)
             _collect(statement.orelse, diagrams.minus(condition, test), forward, guards, found)
             if statement.body and isinstance(statement.body[-1], ast.Return):
@@ -67,7 +67,7 @@ def back_ends(guards: Guards, tests: Iterable[ast.expr], function: Function) -> 
     """The set of all-to-all back ends that the tests single out; a test that holds without one is turned round."""
     result = FALSE
     for test in tests:
-        node = guards.formula(test, function)
+        node = guards.truth(test, function)
         if A2A in guards.diagrams.support(node):
             node = guards.diagrams.exists(node, lambda variable: variable != A2A)
             if guards.diagrams.restrict(node, {A2A: "none"}) == TRUE:

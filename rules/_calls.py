@@ -45,10 +45,12 @@ class Calls:
         """The calls that reach `function`."""
         found = self._reaching.get(function)
         if found is None:
+            anyhow = function.name in _ENTRIES
             found = self._reaching[function] = [
                 site
                 for site in self._sites_with(self._spellings(function))
-                if self.resolve(site.call, site.function) is function
+                if (anyhow or terminal_name(site.call.func) == function.name)
+                and self.resolve(site.call, site.function) is function
             ]
         return found
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from moelint.linter.analysis.guards import Guards
 from moelint.linter.analysis.module import Class, Function
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.walk import remembered, walk
 from moelint.linter.diagram import FALSE, TRUE
 from moelint.linter.rule import Draft, Module, Profile, Rule, Source
 from moelint.rules._a2a import back_ends, in_words, names_back_end, route_tests
@@ -82,7 +83,7 @@ class A2aListsDisagree(Rule):
             if init is None or forward is None or not _mentions_replication(module, init):
                 continue
             routes = list(route_tests(forward, cls))
-            replicas = list(_replication_tests(init))
+            replicas = remembered(init.node, "replication tests", partial(_replication_tests, init))
             if not routes or not replicas:
                 continue
             yield from _compare(guards, cls, forward, init, routes, replicas)
@@ -113,7 +114,11 @@ def _mentions_replication(module: Module, init: Function) -> bool:
     return b"replicated" in segment or b"tp_size=1" in segment
 
 
-def _replication_tests(init: Function) -> Iterator[ast.expr]:
+def _replication_tests(init: Function) -> list[ast.expr]:
+    return list(_tests_of_replicas(init))
+
+
+def _tests_of_replicas(init: Function) -> Iterator[ast.expr]:
     for node in walk(init.node):
         if isinstance(node, ast.IfExp):
             if _replicates(node.body) != _replicates(node.orelse):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from moelint.linter.analysis.mentions import mentions
-from moelint.linter.analysis.module import Class, Function, Module, terminal_name
-from moelint.linter.analysis.walk import walk
+from moelint.linter.analysis.module import Class, Function, FunctionNode, Module, terminal_name
+from moelint.linter.analysis.walk import remembered, walk
 from moelint.linter.model import Severity
 from moelint.linter.rule import Draft, Rule
 from moelint.rules._reads import attribute_reads, family_of, is_plumbing, key_read, receiver_name
@@ -111,18 +112,24 @@ def _stores(module: Module, cls: Class) -> Iterator[_Store]:
     for method in cls.methods.values():
         if not mentions(module, method.node, names):
             continue
-        receiver = receiver_name(method.node)
-        for statement in walk(method.node):
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _is_neutral(statement.value):
-                for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
-                    for part in walk(target):
-                        if (
-                            isinstance(part, ast.Attribute)
-                            and part.attr in names
-                            and isinstance(part.ctx, ast.Store)
-                            and terminal_name(part.value) == receiver
-                        ):
-                            yield _Store(cls, method, part, statement)
+        stores = remembered(method.node, ("stores", names), partial(_stores_in, method.node, names))
+        for target, statement in stores:
+            yield _Store(cls, method, target, statement)
+
+
+def _stores_in(method: FunctionNode, names: frozenset[str]) -> list[tuple[ast.Attribute, ast.Assign | ast.AnnAssign]]:
+    receiver = receiver_name(method)
+    return [
+        (part, statement)
+        for statement in walk(method)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _is_neutral(statement.value)
+        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+        for part in walk(target)
+        if isinstance(part, ast.Attribute)
+        and part.attr in names
+        and isinstance(part.ctx, ast.Store)
+        and terminal_name(part.value) == receiver
+    ]
 
 
 def _is_neutral(value: ast.expr | None) -> bool:

@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from moelint.linter.analysis.mentions import covers, mentioning_lines
+from moelint.linter.analysis.mentions import mentions
 from moelint.linter.analysis.module import Class, Function, Module, terminal_name
 from moelint.linter.analysis.walk import remembered, walk
 from moelint.linter.rule import Draft, Rule
@@ -75,12 +76,14 @@ class SharedCountSetLate(Rule):
     roles = ("client", "owner", "method")
 
     def check(self, module: Module) -> Iterable[Draft]:
-        counted = [line for line, text in mentioning_lines(module.source, _WORDS) if _SET.search(text)]
-        for cls in module.classes.values() if counted else ():
+        for cls in module.classes.values():
             init = cls.methods.get("__init__")
-            if init is None or not covers(init.node, counted):
+            if init is None or not mentions(module, init.node, _WORDS):
                 continue
-            if not _calls_own(module, cls, module.source.segment(init.node)):
+            segment = module.source.segment(init.node)
+            if not remembered(init.node, "counted", partial(_SET.search, segment)):
+                continue
+            if not _calls_own(module, cls, remembered(init.node, "own calls", partial(_OWN_CALL.findall, segment))):
                 continue
             steps = _steps_of(init)
             calls = [step for step in steps if isinstance(step, _Call)]
@@ -97,11 +100,12 @@ class SharedCountSetLate(Rule):
                         )
 
 
-def _calls_own(module: Module, cls: Class, segment: bytes) -> bool:
-    """Whether the text of a constructor calls a method of the class or the constructor of a base in this module."""
+def _calls_own(module: Module, cls: Class, called: list[bytes]) -> bool:
+    """Whether a constructor that calls methods of these names calls one of the class, or a base in this module has a
+    constructor to call."""
     above = list(module.ancestry(cls))
     own = {name.encode() for ancestor in above for name in ancestor.methods}
-    return bool(own & set(_OWN_CALL.findall(segment))) or any("__init__" in base.methods for base in above[1:])
+    return bool(own & set(called)) or any("__init__" in base.methods for base in above[1:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -76,12 +76,7 @@ class Guards:
 
     def _guard(self, guard: Guard) -> Node:
         if not guard.alternatives:
-            key = (guard.test, guard.function)
-            if key not in self._tests:
-                count = len(self.origins)
-                self._tests[key] = self.formula(guard.test, guard.function), self.origins[count:]
-                del self.origins[count:]
-            node, origins = self._tests[key]
+            node, origins = self._looked_into(guard.test, guard.function)
             self.origins += origins
             return node if guard.positive else self.diagrams.neg(node)
         if guard not in self._alternatives:
@@ -90,6 +85,19 @@ class Guards:
                 node = self.diagrams.disj(node, self._conjunction(alternative))
             self._alternatives[guard] = self._called(node, guard.function) if guard.kind == "callers" else node
         return self._alternatives[guard]
+
+    def truth(self, test: ast.expr, function: Function | None) -> Node:
+        """The boolean function of a whole test, worked out once."""
+        return self._looked_into(test, function)[0]
+
+    def _looked_into(self, test: ast.expr, function: Function | None) -> tuple[Node, list[tuple[ast.AST, str]]]:
+        """The boolean function of a test, and where what it asks is set."""
+        key = test, function
+        if key not in self._tests:
+            count = len(self.origins)
+            self._tests[key] = self.formula(test, function), self.origins[count:]
+            del self.origins[count:]
+        return self._tests[key]
 
     def _called(self, node: Node, function: Function | None) -> Node:
         """The condition under which a function is called, without the choice of a back end, which picks a route.
