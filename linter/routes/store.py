@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,9 +21,20 @@ def version(knowledge: Knowledge) -> str:
     package = Path(__file__).parent
     for source in [*sorted(package.glob("*.py")), package.parent / "diagram.py"]:
         digest.update(source.read_bytes())
-    digest.update(repr((knowledge.profile, knowledge.facts)).encode())
+    digest.update(
+        json.dumps([asdict(knowledge.profile), asdict(knowledge.facts)], default=_plain, sort_keys=True).encode()
+    )
     digest.update(knowledge.models.encode())
     return digest.hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Sets in an order that does not change from process to process; patterns by their text."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if isinstance(value, re.Pattern):
+        return [value.pattern, value.flags]
+    raise TypeError(f"no stable form of {type(value).__name__}")
 
 
 class Store:
