@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from moelint.linter.errors import UsageError
 
 _LEVELS = ("error", "warning", "info", "debug")
+_SELDOM = (20_000, 20, 20)
+"""Syntax trees stay for long and are large: to look at them as often as usual costs an edit some milliseconds."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Serve until the editor leaves: 0. Raises UsageError without the extra `lsp` and for a port that is taken."""
     options = _parser().parse_args(argv)
     gc.enable()
+    gc.set_threshold(*_SELDOM)
     sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]  # the code that is read lies there
     logging.basicConfig(
         stream=sys.stderr, level=options.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
