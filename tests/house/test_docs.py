@@ -73,7 +73,9 @@ def test_options_exist(page: Path) -> None:
     known |= set(_OPTION.findall(help_of("-m", "moelint")))
     own = [line for line in commands(page) if re.match(r"(\S*/)?moelint |(\S*/)?python -m moelint |--[a-z]", line)]
     named = {option for line in own for option in _OPTION.findall(line)}
-    known |= set(_OPTION.findall(help_of("bench/compare.py"))) if "bench" in page.read_text(encoding="utf-8") else set()
+    text = page.read_text(encoding="utf-8")
+    scripts = set(re.findall(r"bench/\w+\.py", text)) | ({"bench/compare.py"} if "bench" in text else set())
+    known |= {option for script in scripts for option in _OPTION.findall(help_of(script))}
     assert named <= known
 
 
