@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from moelint.linter.repair import Repair
     from moelint.linter.rule import Draft, Rule
 
+    _Crashes = dict[str, list[RuleEntry]]
+
     Parse = Callable[[str, bytes], ast.Module]
     """From the path and the bytes, in UTF-8, to the tree; may raise SyntaxError, RecursionError and MemoryError."""
     Repaired = tuple[str, Region, str, Repair]
@@ -79,8 +81,8 @@ class Engine:
             return NOTHING
         try:
             source = Source(path, to_utf8(data))
-            rules = [rule for rule in rules if self._class(rule).may_find(source, facts)]
-            if not rules:
+            rules, crashes = self._promising(rules, source, facts)
+            if not rules and not crashes:
                 return NOTHING
             module = Module(source, self._parse(path, source.data), facts)
         except SyntaxError as error:
@@ -89,7 +91,7 @@ class Engine:
         except (RecursionError, MemoryError):
             return ((), (), (_DEEP,), True)
         try:
-            return self._run(module, rules, checkpoint)
+            return self._run(module, rules, crashes, checkpoint)
         finally:
             _release(module)
 
@@ -106,11 +108,32 @@ class Engine:
                 if repair is not None:
                     yield rule.code, module.source.region(draft.node), draft.message, repair
 
-    def _run(self, module: Module, rules: Sequence[RuleEntry], checkpoint: Callable[[], object] | None) -> Record:
+    def _promising(
+        self, rules: Iterable[RuleEntry], source: Source, facts: Profile
+    ) -> tuple[list[RuleEntry], _Crashes]:
+        """The rules that may find something in these bytes, and those that failed to say so, by cause."""
+        promising: list[RuleEntry] = []
+        crashes: _Crashes = {}
+        for rule in rules:
+            try:
+                if self._class(rule).may_find(source, facts):
+                    promising.append(rule)
+            except (RecursionError, MemoryError):
+                raise
+            except Exception as error:  # a rule may fail in any way, and the others must still run
+                crashes.setdefault(_cause(error), []).append(rule)
+        return promising, crashes
+
+    def _run(
+        self,
+        module: Module,
+        rules: Sequence[RuleEntry],
+        crashes: _Crashes,
+        checkpoint: Callable[[], object] | None,
+    ) -> Record:
         rows: list[FindingRow] = []
         problems: list[Problem] = []
-        crashes: dict[str, list[RuleEntry]] = {}
-        failed: set[str] = set()
+        failed = {rule.code for victims in crashes.values() for rule in victims}
         identities = Identities(self._plan.project_path(module.path), module.tree)
         for rule in rules:
             if checkpoint is not None:

@@ -97,7 +97,6 @@ class Checkout:
             **{f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
             "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_NO_DEPS": "1",  # what the recipes use of moelint needs none of its dependencies
             "MOELINT": str(wheel),
             "PYTHON": sys.executable,
         }

@@ -196,6 +196,7 @@ class Block:
 
 
 def test_the_fixing_hook_stops_the_commit_with_the_repair_in_place(project: Repository) -> None:
+    (project.folder / "old.py").write_text(WRONG)  # as committed: another test leaves a change behind
     before = heads(project)
     config = project.folder / ".pre-commit-config.yaml"
     kept = config.read_text()

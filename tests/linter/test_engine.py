@@ -17,7 +17,9 @@ from moelint.linter.rule import Draft, Module, Rule
 
 if TYPE_CHECKING:
     from moelint.linter.model import Severity
+    from moelint.linter.profile import Profile
     from moelint.linter.records import Record
+    from moelint.linter.source import Source
 
 
 class EveryCall(Rule):
@@ -39,6 +41,14 @@ class Fails(Rule):
 
     def check(self, module: Module) -> Iterable[Draft]:
         raise LookupError("no\nluck")
+
+
+class FailsEarly(EveryCall):
+    code = "T008"
+
+    @classmethod
+    def may_find(cls, source: Source, profile: Profile) -> bool:
+        raise LookupError("no words")
 
 
 class FailsToo(Rule):
@@ -151,6 +161,13 @@ def test_a_rule_that_fails_leaves_the_others_their_say() -> None:
     assert [(code, internal) for code, _, _, internal in problems] == [("MOE-E001", True), ("MOE-E001", True)]
     assert "fails failed on this file (LookupError: no\nluck; test_engine.py:" in problems[0][2]
     assert "--ignore T002 " in problems[0][2]
+
+
+def test_a_rule_that_fails_before_the_parse_is_reported_too() -> None:
+    findings, _, problems, _ = check("mark()", FailsEarly, EveryCall)
+    assert [row[4] for row in findings] == ["T001"]
+    assert [(code, internal) for code, _, _, internal in problems] == [("MOE-E001", True)]
+    assert check("mark()", FailsEarly)[2] == problems
 
 
 def test_rules_that_fail_for_one_reason_share_a_line() -> None:
