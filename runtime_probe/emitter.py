@@ -30,6 +30,13 @@ class Emitter:
         self.notes: tuple[str, ...] = ()
         self.fields: dict[str, str] = {}
 
+    def is_wanted(self) -> bool:
+        """Whether the job asks for cells of this configuration."""
+        only, among = self._job.only, self._job.among
+        if only and records.in_words(self.configuration) != only.rpartition("|")[2]:
+            return False
+        return not among or any(wanted.items() <= self.configuration.items() for wanted in among)
+
     def measured(
         self, route: str, grade: str, expected: Expected | None, measured: Weights | None, started: float
     ) -> Measurement:

@@ -98,7 +98,7 @@ class BlockProbe:
     ) -> Iterator[Measurement]:
         started = time.monotonic()
         emit = Emitter(self._job, self._framework, unit, configuration)
-        if not self._is_wanted(emit):
+        if not emit.is_wanted():
             return
         with self._framework.entered(configuration):
             try:
@@ -300,15 +300,6 @@ class BlockProbe:
                     failure = failure or emit.failed(route, UNREACHED, error, started)
             if failure is not None:
                 yield failure
-
-    def _is_wanted(self, emit: Emitter) -> bool:
-        job, values = self._job, emit.configuration
-        if (
-            job.only
-            and emit.measured("", UNREACHED, None, None, 0.0).cell.rpartition("|")[2] != job.only.rpartition("|")[2]
-        ):
-            return False
-        return not job.among or any(wanted.items() <= values.items() for wanted in job.among)
 
 
 def _shared_output(prepared: Prepared, hidden: Any) -> Any:

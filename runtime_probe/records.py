@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -118,6 +119,11 @@ class Expected:
     """None where the block has no shared expert."""
 
 
+def in_words(configuration: Mapping[str, object]) -> str:
+    """A configuration as a cell's identity has it."""
+    return ",".join(f"{key}={value}" for key, value in sorted(configuration.items()))
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One cell: what was run, how it was brought about, what came out."""
@@ -152,8 +158,7 @@ class Measurement:
     @property
     def cell(self) -> str:
         """The cell's identity: block, route and configuration, no line number."""
-        configuration = ",".join(f"{key}={value}" for key, value in sorted(self.configuration.items()))
-        return f"{self.path}:{self.block}|{self.route}|{configuration}"
+        return f"{self.path}:{self.block}|{self.route}|{in_words(self.configuration)}"
 
     def as_dict(self) -> dict[str, Any]:
         """The measurement as the report has it."""

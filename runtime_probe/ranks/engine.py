@@ -63,7 +63,7 @@ class RankProbe:
         failure = self._learn(subject)
         for configuration, layout in self._framework.rank_configurations(self._world.size, subject.block):
             emit = Emitter(self._job, self._framework, unit, {**configuration, "world": self._world.size})
-            if not self._is_wanted(emit):
+            if not emit.is_wanted():
                 continue
             started = time.monotonic()
             if failure is not None:
@@ -73,15 +73,6 @@ class RankProbe:
                 yield self._on_ranks(self._cell(subject, configuration, layout, emit, started))
             except Exception as error:
                 yield self._on_ranks(emit.failed("forward", UNREACHED, error, started))
-
-    def _is_wanted(self, emit: Emitter) -> bool:
-        job, values = self._job, emit.configuration
-        if (
-            job.only
-            and emit.failed("", UNREACHED, ValueError(), 0.0).cell.rpartition("|")[2] != job.only.rpartition("|")[2]
-        ):
-            return False
-        return not job.among or any(wanted.items() <= values.items() for wanted in job.among)
 
     def _on_ranks(self, one: Measurement) -> Measurement:
         return replace(one, world=self._world.size, launcher=self._job.launcher, backend=self._job.backend)
