@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from moelint.linter.analysis.module import Class, Function, Module, dotted_name, terminal_name
-from moelint.linter.model import Place, Region, Severity
+from moelint.linter.model import Place, Severity
 from moelint.linter.profile import Profile
 from moelint.linter.source import Source
 
@@ -81,23 +81,17 @@ class Rule(ABC):
         return cls.__module__.rsplit(".", 1)[1].replace("_", "-")
 
 
-def related_places(source_path: str, module: Module, related: Sequence[tuple[ast.AST, str]]) -> Iterator[Place]:
-    for node, message in related:
-        region: Region = module.source.region(node)
-        yield Place(source_path, region, message)
-
-
 class RouteRule(Rule):
     """A rule about cells of the route table. It runs with `--routes` alone, on whole routes, and never on a file."""
 
     family: ClassVar[str] = "routes"
     tokens: ClassVar[Tokens] = ()
+    part: ClassVar[str]
+    """The part of a wrong cell that the rule reports: `routed`, `slot`, `shared`, `reduction`, or `end` for a program
+    that never returns."""
+    yields_to: ClassVar[str] = ""
+    """A part that, if it is wrong too, is the cause: the cell is left to the rule about it."""
 
     def check(self, module: Module) -> Iterable[Draft]:
         """Nothing: a file alone has no route table."""
         return ()
-
-    @abstractmethod
-    def concerns(self, breaches: Mapping[str, int]) -> str | None:
-        """The part of a wrong cell that this rule reports, or None. `breaches` are the parts that are wrong (`routed`,
-        `slot`, `shared`, `reduction`) with how often the factor, or the sum, is there too often."""

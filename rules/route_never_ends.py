@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from moelint.linter.rule import RouteRule
 
 
@@ -62,6 +60,4 @@ class RouteNeverEnds(RouteRule):
 
     code = "MOE615"
     help = "read the attribute where it is set"
-
-    def concerns(self, breaches: Mapping[str, int]) -> str | None:
-        return "end" if "end" in breaches else None
+    part = "end"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from moelint.linter.rule import RouteRule
 
 
@@ -63,6 +61,4 @@ class RouteReduction(RouteRule):
 
     code = "MOE614"
     help = "add like to like, and sum each part once"
-
-    def concerns(self, breaches: Mapping[str, int]) -> str | None:
-        return "reduction" if "reduction" in breaches else None
+    part = "reduction"

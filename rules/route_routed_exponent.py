@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from moelint.linter.rule import RouteRule
 
 
@@ -60,6 +58,4 @@ class RouteRoutedExponent(RouteRule):
 
     code = "MOE611"
     help = "let exactly one of router, runner and epilogue apply the factor in each configuration"
-
-    def concerns(self, breaches: Mapping[str, int]) -> str | None:
-        return "routed" if "routed" in breaches else None
+    part = "routed"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from moelint.linter.rule import RouteRule
 
 
@@ -61,6 +59,4 @@ class RouteSharedWeight(RouteRule):
 
     code = "MOE613"
     help = "scale the routed part before the shared expert is added"
-
-    def concerns(self, breaches: Mapping[str, int]) -> str | None:
-        return "shared" if "shared" in breaches else None
+    part = "shared"

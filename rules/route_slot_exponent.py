@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from moelint.linter.rule import RouteRule
 
 
@@ -63,6 +61,5 @@ class RouteSlotExponent(RouteRule):
 
     code = "MOE612"
     help = "take the slot's weight from the helper that knows whether the factor is folded"
-
-    def concerns(self, breaches: Mapping[str, int]) -> str | None:
-        return "slot" if "slot" in breaches and "routed" not in breaches else None
+    part = "slot"
+    yields_to = "routed"

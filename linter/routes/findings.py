@@ -102,7 +102,6 @@ class SourceFiles:
         """None for what is no readable file of the tree."""
         if relative not in self._files:
             path = os.path.join(self._root, relative)
-            found = None
             try:
                 data = self._texts.get(path)
                 if data is None:
@@ -116,30 +115,26 @@ class SourceFiles:
 
 
 def wrong_sites(
-    tables: Iterable[RouteTable], rules: Iterable[type[RouteRule]], files: SourceFiles, allowed: Iterable[str]
+    tables: Iterable[RouteTable], rules: Sequence[type[RouteRule]], files: SourceFiles, allowed: Iterable[str]
 ) -> list[WrongSite]:
     """Every statement that a rule reports. Findings lie in `allowed` files (absolute paths) only: where the guilty
     line is elsewhere, the route's end or the block's head is reported instead."""
-    asked = [rule() for rule in rules]
     inside = frozenset(allowed)
     found: dict[tuple[str, str, int, int], WrongSite] = {}
     for table in tables:
         for cell in table.cells:
             if cell.outcome.verdict != "wrong":
                 continue
-            parts: dict[str, int] = {}
-            for breach in cell.outcome.breaches:
-                parts.setdefault(breach.part, breach.surplus)
-            for rule in asked:
-                part = rule.concerns(parts)
-                breach_of = next((b for b in cell.outcome.breaches if b.part == part), None)
-                place = _place(table, cell, breach_of, files, inside) if breach_of is not None else None
-                if breach_of is None or place is None:
+            breaches = {breach.part: breach for breach in reversed(cell.outcome.breaches)}
+            for rule in rules:
+                breach = None if rule.yields_to in breaches else breaches.get(rule.part)
+                place = _place(table, cell, breach, files, inside) if breach is not None else None
+                if breach is None or place is None:
                     continue
                 file, (statement, qualname) = place
                 key = (rule.code, file.path, statement.lineno, statement.col_offset)
-                site = found.setdefault(key, WrongSite(type(rule), file, statement, qualname))
-                site.cells.append((table, cell, breach_of))
+                site = found.setdefault(key, WrongSite(rule, file, statement, qualname))
+                site.cells.append((table, cell, breach))
     return sorted(found.values(), key=lambda site: (site.file.path, site.statement.lineno, site.rule.code))
 
 
