@@ -100,29 +100,40 @@ def fetch_wheels() -> list[Path]:
     return sorted(folder.glob("*.whl"))
 
 
-def main() -> int:
-    """Pack, check the size, print what to do."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """The options of every tool that packs releases for the machine."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("versions", nargs="+")
     parser.add_argument("--releases", type=Path, default=ROOT / ".releases", help="folder with sglang-VERSION/sglang")
-    parser.add_argument("--routes", type=Path, default=ROOT / ".routes", help="folder with VERSION.json")
-    parser.add_argument("--seconds", type=int, default=450, help="time budget of each release and platform")
-    options = parser.parse_args()
+    return parser
+
+
+def offer(options: argparse.Namespace, tables: dict[str, Path], line: str) -> int:
+    """Pack the releases, check the size, print the command line for the machine. Returns the exit code."""
     trees = {version: options.releases / f"sglang-{version}" / "sglang" for version in options.versions}
     missing = [str(tree) for tree in trees.values() if not tree.is_dir()]
     if missing:
         print(f"not there: {', '.join(missing)}", file=sys.stderr)
         return 2
-    tables = {version: options.routes / f"{version}.json" for version in options.versions}
-    tables = {version: table for version, table in tables.items() if table.is_file()}
     archive = pack(trees, fetch_wheels(), tables)
     size = archive.stat().st_size
     print(f"{archive.relative_to(ROOT)}: {size / (1 << 20):.1f} MiB", file=sys.stderr)
     if size > LIMIT:
         print(f"too large: at most {LIMIT >> 20} MiB travel", file=sys.stderr)
         return 2
-    print(command(options.versions, options.seconds, set(tables)))
+    print(line)
     return 0
+
+
+def main() -> int:
+    """Pack, check the size, print what to do."""
+    parser = arguments(__doc__)
+    parser.add_argument("--routes", type=Path, default=ROOT / ".routes", help="folder with VERSION.json")
+    parser.add_argument("--seconds", type=int, default=450, help="time budget of each release and platform")
+    options = parser.parse_args()
+    tables = {version: options.routes / f"{version}.json" for version in options.versions}
+    tables = {version: table for version, table in tables.items() if table.is_file()}
+    return offer(options, tables, command(options.versions, options.seconds, set(tables)))
 
 
 if __name__ == "__main__":

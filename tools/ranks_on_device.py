@@ -9,12 +9,10 @@ two GPUs, over gloo and as threads on the CPU. It leaves $OUT/ranks.tar.gz with 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from probe_on_device import LIMIT, ROOT, fetch_wheels, pack
+from probe_on_device import arguments, offer
 
 _KINDS = {
     "nccl": "--device cuda --launcher torchrun --backend nccl",
@@ -45,24 +43,10 @@ def command(versions: Sequence[str], seconds: int) -> str:
 
 def main() -> int:
     """Pack, check the size, print what to do."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("versions", nargs="+")
-    parser.add_argument("--releases", type=Path, default=ROOT / ".releases", help="folder with sglang-VERSION/sglang")
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=int, default=330, help="time budget of each report")
     options = parser.parse_args()
-    trees = {version: options.releases / f"sglang-{version}" / "sglang" for version in options.versions}
-    missing = [str(tree) for tree in trees.values() if not tree.is_dir()]
-    if missing:
-        print(f"not there: {', '.join(missing)}", file=sys.stderr)
-        return 2
-    archive = pack(trees, fetch_wheels(), {})
-    size = archive.stat().st_size
-    print(f"{archive.relative_to(ROOT)}: {size / (1 << 20):.1f} MiB", file=sys.stderr)
-    if size > LIMIT:
-        print(f"too large: at most {LIMIT >> 20} MiB travel", file=sys.stderr)
-        return 2
-    print(command(options.versions, options.seconds))
-    return 0
+    return offer(options, {}, command(options.versions, options.seconds))
 
 
 if __name__ == "__main__":
