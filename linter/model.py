@@ -18,9 +18,6 @@ class Region:
     end_line: int
     end_col: int
 
-    def covers_line(self, line: int) -> bool:
-        return self.line <= line <= self.end_line
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -96,16 +93,6 @@ class Diagnostic:
     line: int
     message: str
     internal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FileResult:
-    """What one file yielded. `findings` are those left after suppression."""
-
-    path: str
-    findings: tuple[Finding, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    suppressed: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

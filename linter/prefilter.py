@@ -117,10 +117,6 @@ class Leads:
         self._searches = [_Search(stem, tokens) for stem, tokens in cover.items()]
         self._inside: dict[bytes, frozenset[bytes]] = {}
 
-    @property
-    def stems(self) -> tuple[bytes, ...]:
-        return tuple(search.stem for search in self._searches)
-
     def search(self, data: bytes) -> set[bytes]:
         """The leading tokens in `data`; if none is, no conjunction can be."""
         found: set[bytes] = set()

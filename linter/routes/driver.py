@@ -30,7 +30,6 @@ from moelint.linter.routes.values import (
     Method,
     Sequence,
     Symbol,
-    Tensor,
     Value,
 )
 
@@ -358,7 +357,3 @@ def outputs(analysis: BlockAnalysis, route: Route) -> list[tuple[Node, Value]]:
                 continue
         found.append((guard, value))
     return found
-
-
-def is_tensor(value: Value) -> bool:
-    return isinstance(value, Tensor)

@@ -10,7 +10,6 @@ Units = tuple[tuple[str, int], ...]
 
 ONE: Units = ()
 RSF = "rsf"
-EP = "ep"
 
 Reduction = Literal["partial", "complete", "rows", "any", "twice", "mixed"]
 """`partial`: this rank's share of a sum over the group. `complete`: the whole sum, on every rank. `rows`: complete, and

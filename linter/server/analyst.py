@@ -37,10 +37,6 @@ class Checked:
     hidden: tuple[Finding, ...] = ()
     profile: str = ""
 
-    @property
-    def crashed(self) -> bool:
-        return any(problem.internal for problem in self.problems)
-
 
 class _Job:
     """The analysis of one state of a document."""
